@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package half
+
+// DType says how one element of an array is stored. Multi-byte elements are
+// little-endian wherever they leave memory.
+type DType uint8
+
+// The element types. F64, F32, BF16 and I32 are computed with; the others only
+// occur in files.
+const (
+	F64 DType = iota
+	F32
+	BF16
+	I32
+	F16
+	I64
+	I16
+	I8
+	U8
+	Bool
+	numDTypes
+)
+
+var dtypes = [numDTypes]struct {
+	name string
+	size int
+}{
+	F64: {"f64", 8}, F32: {"f32", 4}, BF16: {"bf16", 2}, I32: {"i32", 4}, F16: {"f16", 2},
+	I64: {"i64", 8}, I16: {"i16", 2}, I8: {"i8", 1}, U8: {"u8", 1}, Bool: {"bool", 1},
+}
+
+// Size is the number of bytes of one element.
+func (t DType) Size() int { return dtypes[t].size }
+
+// String is the name that programs, recipes and messages print.
+func (t DType) String() string {
+	if t >= numDTypes {
+		return "?"
+	}
+	return dtypes[t].name
+}
+
+// IsFloat reports whether the elements are floating-point numbers.
+func (t DType) IsFloat() bool { return t <= BF16 || t == F16 }
