@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package program is a training step written down: a flat list of typed ops
+// that engines run, the planner costs, tests check and people read. A line
+// belongs here if it is true for every engine; nothing here runs anything.
+//
+// The types to know: [Value], [Op] and [Program]; a [Builder] writes them, and
+// [MakePlan] lays their temporaries out in memory. [Layout] says how a run is
+// spread over ranks, [Param] how a parameter is.
+//
+// Building a program of one op and its gradient:
+//
+//	b := program.New("example", program.Layout{})
+//	x := b.Input("x", half.F32, 4, 8)
+//	w := b.Param("w", half.F32, program.Same, 3, 8)
+//	y := b.Linear(x, w) // [4,3]
+//	b.Seed(y, b.Input("dy", half.F32, 4, 3))
+//	b.Backward()        // dw is the state "dw"
+//	p, err := b.Build(y)
+//
+// Dimension letters are those of docs/shapes.md. What is not here: kernels and
+// devices (engine), who sits on the mesh (mesh), any model (model) and the
+// order of an update (optim).
+package program
