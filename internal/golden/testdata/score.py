@@ -44,7 +44,7 @@ CASES = {
     # eps shows: the mean square of an embedding is about 0.09.
     "headdim-bias": (4, dict(BASE, head_dim=10, num_key_value_heads=1, attention_bias=True,
                              mlp_bias=True, rms_norm_eps=1e-3), {}),
-    "shards": (15, dict(BASE, num_hidden_layers=3, intermediate_size=36),
+    "shards": (25, dict(BASE, num_hidden_layers=3, intermediate_size=36),
                dict(max_shard_size="18KB")),
     "bf16": (6, dict(BASE, num_attention_heads=6, num_key_value_heads=3, vocab_size=89,
                      intermediate_size=48), {}),
