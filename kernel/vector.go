@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import "math"
+
+// Add is y[i] = a[i] + b[i]. y may be a or b itself; all have the length of y.
+func Add(y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for i, v := range a {
+		y[i] = v + b[i]
+	}
+}
+
+// AddInto is y[i] += x[i]. x has the length of y.
+func AddInto(y, x []float32) { addInto(y, x[:len(y)]) }
+
+func addInto(y, x []float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] += v
+	}
+}
+
+// Scale is y[i] = c·x[i]. y may be x itself; x has the length of y.
+func Scale(y, x []float32, c float32) {
+	x = x[:len(y)]
+	for i, v := range x {
+		y[i] = c * v
+	}
+}
+
+// Copy is y[i] = x[i]. x has the length of y.
+func Copy(y, x []float32) { copy(y, x[:len(y)]) }
+
+// AddBias is y[n,o] = x[n,o] + b[o]. x and y are [N,O] with O = len(b) and N =
+// len(y)/O; y may be x itself.
+func AddBias(y, x, b []float32) {
+	O := len(b)
+	for n := range rows(len(y), O) {
+		Add(y[n*O:][:O], x[n*O:][:O], b)
+	}
+}
+
+// BiasGrad adds the columns o0 ≤ o < o1 of dy to the gradient of a bias.
+//
+//	db[o] += dy[n,o]   for n = 0, 1, …
+//
+// dy is [N,O] with O = len(db).
+func BiasGrad(db, dy []float32, o0, o1 int) {
+	O := len(db)
+	for n := range rows(len(dy), O) {
+		addInto(db[o0:o1], dy[n*O:][o0:o1])
+	}
+}
+
+// HasNonFinite reports whether x holds an Inf or a NaN.
+func HasNonFinite(x []float32) bool {
+	for _, v := range x {
+		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
+			return true
+		}
+	}
+	return false
+}
