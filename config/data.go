@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import "pleach/internal/unit"
+
+// Data is what is read and how it becomes rows.
+type Data struct {
+	Sequence  int // T; 0: the model's maximum, at most 4096
+	Sources   []Source
+	Lanes     int    // 0: the number of sequences per batch
+	Shuffle   string // "window" or "none"
+	Documents string // "masked" or "joined"
+	BOS       bool
+	Pack      string // "split"
+
+	stages struct{}
+}
+
+// Source is one kind of documents.
+type Source struct {
+	Paths  []string // files, folders and globs, absolute; globs are not expanded
+	Name   string   // unique in the recipe
+	Weight float64  // share of tokens against the other sources
+	Field  string   // JSON field of the text or the ids
+	ID     string   // JSON field that names the document, or ""
+	Mask   string   // JSON field of the mask, or ""
+	Rows   bool
+	Format string // "text", "jsonl", or "" to go by the name of the file
+	Epochs int    // 0: no limit
+}
+
+func (d *Data) fields() []field {
+	return []field{
+		{
+			key: "sequence", auto: "the model's maximum, at most 4096", to: &d.Sequence,
+			check: func() string { return atLeast(d.Sequence, 1) },
+			doc:   "T: how many targets a row has. A row is T+1 ids.",
+		},
+		{key: "sources", to: sources{&d.Sources}, need: true, doc: "A list of them."},
+		{key: "stages", to: &d.stages, plan: "mixtures that change during a run", doc: "`{from: " +
+			"80B tokens, weights: {NAME: 0.2}}`: weights by name of the source from there on."},
+		{key: "lanes", auto: "the sequences per batch", to: &d.Lanes, check: func() string {
+			return atLeast(d.Lanes, 1)
+		}, doc: "Independent streams of documents, dealt out to the rows in turn. Fixed for " +
+			"the life of a run."},
+		{
+			key: "shuffle", def: "window", words: []string{"window", "none"}, to: &d.Shuffle,
+			doc: "`window` shuffles within a block of a source and permutes the blocks, " +
+				"`none` keeps the order of the files.",
+		},
+		{
+			key: "documents", def: "masked", words: []string{"masked", "joined"},
+			to: &d.Documents, doc: "`masked`: attention stays within a document, positions " +
+				"restart with it, and its first id is no target. `joined`: a row is one text, " +
+				"as HLAT trained.",
+		},
+		{key: "bos", def: "false", to: &d.BOS, doc: "Documents start with the " +
+			"begin-of-sequence token."},
+		{
+			key: "pack", def: "split", words: []string{"split"}, later: []string{"whole"},
+			to: &d.Pack, doc: "`split` joins documents and cuts them into rows, nothing is " +
+				"lost; `whole` would never cut a document shorter than a row.",
+		},
+	}
+}
+
+func (s *Source) fields() []field {
+	return []field{
+		{key: "path", to: pathsTo{&s.Paths}, need: true, doc: "A file, folder or glob, or a " +
+			"list of them."},
+		{
+			key: "name", auto: "the name of the first file or folder in `path`", to: &s.Name,
+			doc: "What events call it.",
+		},
+		{key: "weight", def: "1", to: &s.Weight, check: func() string {
+			return positive(s.Weight)
+		}, doc: "Share of the tokens, against the weights of the other sources."},
+		{key: "field", def: "text", to: &s.Field, doc: "With JSONL: where the text is, or " +
+			"the list of ids."},
+		{key: "id", auto: "file and line", to: &s.ID, doc: "With JSONL: the field that names " +
+			"a document."},
+		{key: "mask", auto: "every id counts", to: &s.Mask, doc: "With JSONL and ids: the " +
+			"field with a list of 0 and 1; an id with 1 counts as a target."},
+		{key: "rows", def: "false", to: &s.Rows, doc: "Each line is a ready row of T+1 ids, " +
+			"taken in the order of the file."},
+		{
+			key: "format", auto: "by the name of the file", words: []string{"text", "jsonl"},
+			later: []string{"parquet", "arrow"}, to: &s.Format,
+			doc: "`text`: a file is a document. `jsonl`: a line is one.",
+		},
+		{key: "epochs", auto: "no limit", to: &s.Epochs, check: func() string {
+			return atLeast(s.Epochs, 1)
+		}, doc: "How often the documents of this source are seen at most."},
+	}
+}
+
+type sources struct{ s *[]Source }
+
+func (l sources) size() int      { return len(*l.s) }
+func (l sources) resize(n int)   { *l.s = make([]Source, n) }
+func (l sources) at(i int) group { return &(*l.s)[i] }
+
+// Evaluate is what is measured while training. Without Perplexity nothing is.
+type Evaluate struct {
+	Every      unit.Every // zero: only at the start and at the end
+	AtStart    bool
+	Perplexity []HeldOut // in the order of the recipe
+
+	tasks struct{}
+}
+
+// HeldOut is a text whose perplexity is followed.
+type HeldOut struct {
+	Name  string
+	Path  string       // absolute; may be a folder or a glob
+	Alarm unit.Percent // warn when perplexity rises by so much over the start; 0: never
+}
+
+func (e *Evaluate) fields() []field {
+	return []field{
+		{
+			key: "every", auto: "only at the start and at the end", to: &e.Every,
+			omit: len(e.Perplexity) == 0, doc: "Steps, tokens or time between evaluations.",
+		},
+		{
+			key: "at_start", def: "true", to: &e.AtStart, omit: len(e.Perplexity) == 0,
+			doc: "Measure before the first step too: what an alarm compares with.",
+		},
+		{key: "perplexity", to: heldOuts{&e.Perplexity}, doc: "`{NAME: PATH}` or `{NAME: " +
+			"{path, alarm}}`: held-out texts."},
+		{
+			key: "tasks", to: &e.tasks, plan: "evaluation tasks during training",
+			doc: "A list of task names.",
+		},
+	}
+}
+
+func (h *HeldOut) short() string { return "path" }
+
+func (h *HeldOut) fields() []field {
+	return []field{
+		{key: "path", to: pathTo{&h.Path}, need: true, doc: "The text: formats as in " +
+			"`data.sources`."},
+		{key: "alarm", auto: "–", to: &h.Alarm, doc: "Warn when the perplexity is higher by " +
+			"so much than at the start: the model forgets."},
+	}
+}
+
+type heldOuts struct{ s *[]HeldOut }
+
+func (l heldOuts) size() int          { return len(*l.s) }
+func (l heldOuts) resize(n int)       { *l.s = make([]HeldOut, n) }
+func (l heldOuts) at(i int) group     { return &(*l.s)[i] }
+func (l heldOuts) name(i int) *string { return &(*l.s)[i].Name }

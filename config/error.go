@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pleach/internal/fault"
+)
+
+// Error is one thing that a user can put right in a recipe or on the command
+// line.
+type Error struct {
+	File string
+	Line int    // from 1; 0 if the value stands in no file
+	Arg  string // the argument of the command line that it stands in, if any
+	Key  string // dotted path
+	Msg  string // what was found and what is wanted
+	Hint string // what to do, if that can be guessed
+
+	excerpt string
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("config: ")
+	switch {
+	case e.Arg != "":
+		fmt.Fprintf(&b, "argument %q: ", e.Arg)
+	case e.Line > 0:
+		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
+	case e.File != "":
+		b.WriteString(e.File + ": ")
+	}
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	b.WriteString(e.Msg)
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
+	}
+	return b.String() + e.excerpt
+}
+
+// Unwrap makes an Error match [fault.Config].
+func (e *Error) Unwrap() error { return fault.Config }
+
+// Errors is everything that is wrong with a recipe: by line, arguments last.
+type Errors []*Error
+
+func (es Errors) Error() string {
+	s := make([]string, len(es))
+	for i, e := range es {
+		s[i] = e.Error()
+	}
+	return strings.Join(s, "\n")
+}
+
+// Unwrap gives the single errors.
+func (es Errors) Unwrap() []error {
+	s := make([]error, len(es))
+	for i, e := range es {
+		s[i] = e
+	}
+	return s
+}
+
+// joined sorts the errors and makes one of kind [fault.Config] of them.
+func joined(es []*Error) error {
+	if len(es) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		if (a.Arg != "") != (b.Arg != "") {
+			if a.Arg == "" {
+				return -1
+			}
+			return 1
+		}
+		return a.Line - b.Line
+	})
+	return fault.As(fault.Config, Errors(es))
+}
+
+// excerpt shows a line of the file with a mark under a column (from 1).
+func excerpt(lines []string, line, col int) string {
+	if line < 1 || line > len(lines) {
+		return ""
+	}
+	text := lines[line-1]
+	col = min(max(col, 1), len([]rune(text))+1)
+	if len(text) > 200 { // a line that fills the screen helps nobody
+		return ""
+	}
+	var pad strings.Builder
+	for _, c := range []rune(text)[:col-1] {
+		if c != '\t' {
+			c = ' '
+		}
+		pad.WriteRune(c)
+	}
+	return fmt.Sprintf("\n%6d | %s\n       | %s^", line, text, pad.String())
+}
+
+// didYouMean names the word that got was probably meant to be, or lists what
+// there is.
+func didYouMean(got string, words []string) string {
+	best, dist := "", 1+max(1, len(got)/3)
+	for _, w := range words {
+		if d := distance(got, w); d < dist {
+			best, dist = w, d
+		}
+	}
+	switch {
+	case best != "":
+		return fmt.Sprintf("did you mean %q?", best)
+	case len(words) == 0:
+		return ""
+	}
+	return "known here: " + strings.Join(words, ", ")
+}
+
+// distance is the least number of letters to insert, delete, replace or swap
+// with a neighbour that turns a into b (optimal string alignment).
+func distance(a, b string) int {
+	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
+	if len(x) > 64 || len(y) > 64 {
+		return 64
+	}
+	var d [65][65]int
+	for i := range len(x) + 1 {
+		for j := range len(y) + 1 {
+			switch {
+			case i == 0 || j == 0:
+				d[i][j] = i + j
+				continue
+			case x[i-1] == y[j-1]:
+				d[i][j] = d[i-1][j-1]
+			default:
+				d[i][j] = 1 + min(d[i-1][j-1], d[i-1][j], d[i][j-1])
+			}
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(x)][len(y)]
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"pleach/internal/unit"
+)
+
+// rules checks what no key can know alone. Each rule asks which keys were
+// given, so that a key which failed by itself is not reported twice.
+func (d *reader) rules() {
+	d.modelRules()
+	d.sourceRules()
+	d.trainRules()
+	if d.given("evaluate") && !d.given("evaluate.perplexity") && !d.given("evaluate.tasks") {
+		d.fail(d.near("evaluate"), "evaluate.perplexity", "missing", "name a held-out text")
+	}
+	if d.given("price") && !d.given("price.per_hour") {
+		d.fail(d.near("price"), "price.per_hour", "missing", "it has no default")
+	}
+	if d.r.Out == "" && !d.given("out") {
+		d.r.Out = filepath.Join(d.dir, "runs", d.r.Name)
+		d.place["out"] = place{from: "default"}
+	}
+}
+
+func (d *reader) modelRules() {
+	if !d.given("model") {
+		return
+	}
+	var ways []string
+	for _, k := range []string{"path", "preset", "config"} {
+		if d.given("model." + k) {
+			ways = append(ways, k)
+		}
+	}
+	if len(ways) != 1 {
+		msg := "got none of path, preset and config, want one"
+		if len(ways) > 1 {
+			msg = "got " + strings.Join(ways, " and ") + ", want one of them"
+		}
+		d.fail(d.near("model"), "model", msg)
+		return
+	}
+	way := ways[0]
+	if way != "path" && !d.given("model.vocabulary") {
+		d.fail(d.near("model"), "model.vocabulary", "missing", "name the tokenizer of the new model")
+	}
+	m := &d.r.Model
+	for _, f := range m.fields() {
+		k := "model." + f.key
+		var need string
+		switch f.key {
+		case "path", "preset", "config":
+			continue
+		case "state":
+			need = "path"
+		case "vocabulary", "init":
+			need = "preset or config"
+		default:
+			need = "preset"
+		}
+		if d.given(k) && !strings.Contains(need, way) {
+			d.fail(d.near(k), k, "does not go with "+way, "it belongs to "+need)
+		}
+	}
+	if way != "path" {
+		m.State = "fresh"
+	}
+}
+
+func (d *reader) sourceRules() {
+	ss := d.r.Data.Sources
+	line := map[string]int{}
+	for i := range ss {
+		s, k := &ss[i], fmt.Sprintf("data.sources.%d", i)
+		if s.Name == "" && len(s.Paths) > 0 {
+			s.Name = stem(s.Paths[0])
+			d.place[k+".name"] = place{from: "default"}
+		}
+		if j, ok := line[s.Name]; ok && s.Name != "" {
+			d.fail(d.near(k), k+".name", fmt.Sprintf("got %q, which source %d has too", s.Name, j),
+				"give each source a name")
+		}
+		line[s.Name] = i
+		if s.Rows && len(ss) > 1 {
+			d.fail(d.near(k+".rows"), k+".rows", "ready rows must be the only source")
+		}
+		for _, f := range []string{"field", "id", "mask"} {
+			if s.Format == "text" && d.given(k+"."+f) {
+				d.fail(d.near(k+"."+f), k+"."+f, "does not go with format text")
+			}
+		}
+		if s.Rows && s.Format == "text" {
+			d.fail(d.near(k+".rows"), k+".rows", "does not go with format text")
+		}
+	}
+}
+
+// stem names a path: its last folder or file that is no pattern, without
+// extensions.
+func stem(path string) string {
+	for strings.ContainsAny(filepath.Base(path), "*?[") {
+		path = filepath.Dir(path)
+	}
+	base := filepath.Base(path)
+	if i := strings.IndexByte(base, '.'); i > 0 {
+		base = base[:i]
+	}
+	return base
+}
+
+func (d *reader) trainRules() {
+	s := &d.r.Train.Schedule
+	cut, floor := "train.schedule.cosine.cut", "train.schedule.cosine.floor"
+	if d.given(cut) {
+		if d.given(floor) {
+			d.fail(d.near(cut), cut, "does not go with floor", "leave one of them out")
+		}
+		s.Floor = unit.Level{}
+	}
+	b, T := d.r.Train.Batch, d.r.Data.Sequence
+	if b.Tokens > 0 && T > 0 {
+		if _, err := b.Rows(T); err != nil {
+			d.fail(d.near("train.batch"), "train.batch", err.Error())
+		}
+	}
+	if lr := d.r.Train.Optimizer.AdamW.LR; lr > 0 && s.Floor.Value > lr {
+		k := "train.schedule." + s.Kind + ".floor"
+		d.fail(d.near(k), k, fmt.Sprintf("got %v, which is above the peak %v", s.Floor, lr))
+	}
+}
