@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package data turns documents into rows of ids, with a cursor that survives:
+// a line of code belongs here if losing it would change which token comes next,
+// or whether it counts in the loss.
+//
+// The types to know are [Spec] (what is read and how it is cut), [Loader] (the
+// rows of a run, in order, ahead of whoever computes) and [State] (where the
+// loader is: a few numbers for each lane). [Documents] reads one source in file
+// order, for evaluation and for training a tokenizer; [Scan] looks at folders
+// nobody has described yet.
+//
+// # Order
+//
+// The order of rows is a function of the seed, the sources and the number of
+// lanes, and of nothing else: not of ranks, threads, how far ahead rows are made
+// or when a state was taken.
+//
+//   - Row g of a run comes from lane g mod L. Data rank d of R computes the rows
+//     g ≡ d (mod R), which are those of the lanes ≡ d (mod R).
+//   - The files of a source stand one after the other; every
+//     min(4 MiB, size/(64·L)) bytes are a block. A document belongs to the block
+//     in which it starts.
+//   - In epoch e the blocks, permuted by (seed, source, e), are dealt to the
+//     lanes in turn. Within a block documents are shuffled, or stay in file order.
+//   - Each lane rolls its own epoch of each source. Its next document comes from
+//     the source with the largest deficit of tokens against its weight.
+//
+// # Rows
+//
+// A document is its ids and one end-of-sequence id. A lane is the concatenation
+// of its documents; its row k is the ids kT … kT+T, so rows overlap by one id
+// and every id is a target once. Nothing is padded or dropped.
+//
+// # Text
+//
+// A file is a document, or each line of a JSONL file is one: an object with the
+// text in a field, or with a list of ids there. What cannot be read as text is
+// skipped and counted by reason; a line that is not JSON is an error.
+//
+// Not here: tokenizers (token), chat templates (template), names and bytes of
+// object stores (blob), gradients.
+package data

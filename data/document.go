@@ -1,0 +1,349 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"pleach/internal/fault"
+)
+
+// A Document is a text or a list of ids, as it lies in a file: without special
+// tokens of ours.
+type Document struct {
+	ID   string  // what its id field says, else FILE:LINE, or FILE where that is the document
+	Text []byte  // UTF-8; nil if it came as ids
+	IDs  []int32 // nil if it came as text
+	Mask []uint8 // 0 or 1 for each id, 1: counts as a target; nil: all do
+}
+
+// A reason says why a document is skipped when it is read.
+type reason uint8
+
+const (
+	empty   reason = iota // no text, no ids, or space only
+	notUTF8               // or half a surrogate pair in a JSON string
+	tooLong
+	reasons
+	none = reasons
+)
+
+func (r reason) String() string {
+	return [...]string{"empty", "not UTF-8", "longer than 256 MiB"}[r]
+}
+
+// longest is the longest document: a document is in memory whole, as text and
+// as ids.
+const longest = 256 << 20
+
+// ref is where a document lies.
+type ref struct {
+	file   int32
+	off, n int64
+	line   int64 // 0: not known
+}
+
+// scratch is memory that one reader of documents uses again and again, and the
+// file it has open.
+type scratch struct {
+	raw, text []byte
+	ids       []int32
+	mask      []uint8
+	open      object
+	name      string
+}
+
+func (c *scratch) close() {
+	if c.open != nil {
+		c.open.Close()
+	}
+	c.open, c.name = nil, ""
+}
+
+// read returns the bytes of a document; they are valid until the next call.
+func (s *source) raw(r ref, c *scratch) ([]byte, error) {
+	f := &s.files[r.file]
+	if c.name != f.name || c.open == nil {
+		c.close()
+		o, err := s.open(f)
+		if err != nil {
+			return nil, err
+		}
+		c.open, c.name = o, f.name
+	}
+	c.raw = slices.Grow(c.raw[:0], int(r.n))[:r.n]
+	return c.raw, readAt(c.open, f.name, c.raw, r.off)
+}
+
+// open opens a file, which must be as long as it was at the start.
+func (s *source) open(f *file) (object, error) {
+	o, err := s.store.open(f.name)
+	if err != nil {
+		return nil, err
+	}
+	if o.Size() != f.size {
+		o.Close()
+		return nil, fault.Dataf("data: %s has changed since the start: got %d bytes, want %d",
+			f.name, o.Size(), f.size)
+	}
+	return o, nil
+}
+
+// read returns a document, or why it is skipped. What it holds is valid until
+// the next call with the same scratch.
+func (s *source) read(r ref, c *scratch) (Document, reason, error) {
+	f := &s.files[r.file]
+	if r.n > longest {
+		return Document{ID: s.where(r)}, tooLong, nil
+	}
+	b, err := s.raw(r, c)
+	if err != nil {
+		return Document{}, none, err
+	}
+	if r.off == 0 {
+		b = trimBOM(b)
+	}
+	if f.format == formatText {
+		d := Document{ID: f.name, Text: b}
+		if !utf8.Valid(b) {
+			return d, notUTF8, nil
+		}
+		return d, textOrEmpty(b), nil
+	}
+	return s.parse(r, b, c)
+}
+
+func textOrEmpty(b []byte) reason {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return empty
+	}
+	return none
+}
+
+// parse reads a line of JSONL.
+func (s *source) parse(r ref, line []byte, c *scratch) (Document, reason, error) {
+	v, err := s.values(line)
+	if err != nil {
+		off := 0
+		if e := (*syntaxError)(nil); errors.As(err, &e) {
+			off = e.off
+		}
+		return Document{}, none, s.bad(r, int64(off), "%w", err)
+	}
+	d := Document{ID: s.id(r, v.id)}
+	if v.text == nil {
+		return d, none, s.bad(r, 0, "no field %q: the line has %s", s.Field, strings.Join(v.keys, ", "))
+	}
+	switch v.text[0] {
+	case '"':
+		if v.mask != nil {
+			return d, none, s.bad(r, 0, "field %q masks field %q, which is text: want a list of ids",
+				s.Mask, s.Field)
+		}
+		t, ok := unquote(c.text[:0], v.text)
+		if !ok {
+			return d, notUTF8, nil
+		}
+		if d.Text = t; len(t) > 0 && &t[0] != &v.text[1] {
+			c.text = t
+		}
+		return d, textOrEmpty(t), nil
+	case '[':
+		return s.ids(r, d, v, c)
+	case 'n':
+		return d, empty, nil
+	}
+	return d, none, s.bad(r, 0, "field %q: got %.20s, want a text or a list of ids", s.Field, v.text)
+}
+
+// values are the fields of a line that matter.
+type values struct {
+	text, id, mask []byte // nil: absent
+	keys           []string
+}
+
+func (s *source) values(line []byte) (values, error) {
+	var v values
+	if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("[")) {
+		text, err := parseValue(line)
+		v.text = text
+		return v, err
+	}
+	var twice string
+	err := parseObject(line, func(key string, raw []byte) {
+		for _, want := range []struct {
+			name string
+			dst  *[]byte
+		}{{s.Field, &v.text}, {s.ID, &v.id}, {s.Mask, &v.mask}} {
+			if want.name == key && key != "" {
+				if *want.dst != nil {
+					twice = key
+				}
+				*want.dst = raw
+			}
+		}
+		if len(v.keys) < 16 {
+			v.keys = append(v.keys, key)
+		}
+	})
+	if err == nil && twice != "" {
+		err = errors.New("field " + strconv.Quote(twice) + " twice")
+	}
+	return v, err
+}
+
+// ids reads a document that came as ids.
+func (s *source) ids(r ref, d Document, v values, c *scratch) (Document, reason, error) {
+	limit := int64(math.MaxInt32) + 1
+	if s.vocabulary > 0 {
+		limit = int64(s.vocabulary)
+	}
+	ids, i, raw := parseInts(c.ids[:0], v.text, limit)
+	if c.ids = ids; i >= 0 {
+		return d, none, s.bad(r, 0, "field %q: id %d is %.24s, want a whole number from 0 to %d",
+			s.Field, i, raw, limit-1)
+	}
+	d.IDs = ids
+	if v.mask != nil && v.mask[0] != 'n' {
+		if v.mask[0] != '[' {
+			return d, none, s.bad(r, 0, "field %q: got %.20s, want a list of 0 and 1", s.Mask, v.mask)
+		}
+		m, i, raw := parseInts(c.mask[:0], v.mask, 2)
+		if c.mask = m; i >= 0 {
+			return d, none, s.bad(r, 0, "field %q: entry %d is %.20s, want 0 or 1", s.Mask, i, raw)
+		}
+		if len(m) != len(ids) {
+			return d, none, s.bad(r, 0, "field %q has %d entries, field %q %d: want as many",
+				s.Mask, len(m), s.Field, len(ids))
+		}
+		d.Mask = m
+	}
+	if len(ids) == 0 {
+		return d, empty, nil
+	}
+	return d, none, nil
+}
+
+// id is the name of a document: the id field if there is one, else its place.
+func (s *source) id(r ref, raw []byte) string {
+	if len(raw) > 0 && raw[0] == '"' {
+		if name, ok := unquote(nil, raw); ok && len(name) > 0 {
+			return string(name)
+		}
+	} else if len(raw) > 0 && raw[0] != 'n' {
+		return string(raw)
+	}
+	return s.where(r)
+}
+
+// where is FILE:LINE of a document, or FILE where that is the document.
+func (s *source) where(r ref) string {
+	f := &s.files[r.file]
+	if f.format == formatText {
+		return f.name
+	}
+	if r.line == 0 {
+		r.line = s.line(r)
+	}
+	return f.name + ":" + strconv.FormatInt(r.line, 10)
+}
+
+// line is the line number of a document, 0 if the file cannot be read.
+func (s *source) line(r ref) int64 {
+	f := &s.files[r.file]
+	o, err := s.open(f)
+	if err != nil {
+		return 0
+	}
+	defer o.Close()
+	n, _ := f.lines.number(o, r.off)
+	return n
+}
+
+// bad is an error about a document, off bytes into it.
+func (s *source) bad(r ref, off int64, format string, args ...any) error {
+	return fault.Dataf("data: %s (byte %d): "+format,
+		append([]any{s.where(r), r.off + off}, args...)...)
+}
+
+// Documents reads a source once, in file order, for evaluation and for training
+// a tokenizer. A document belongs to the caller. What is no document is left out
+// as by a [Loader]; a source without any is an error that says what was left
+// out. Iteration ends with the first error, which comes with a zero Document.
+// Weight, Rows and Epochs do not matter.
+func Documents(src Source) iter.Seq2[Document, error] {
+	return func(yield func(Document, error) bool) {
+		s, err := newSource(src, 1, 0)
+		if err != nil {
+			yield(Document{}, err)
+			return
+		}
+		seen := false
+		err = s.each(0, s.size, func(d Document, why reason) bool {
+			if why != none {
+				s.skip(d.ID, why.String())
+				return true
+			}
+			seen = true
+			d.Text, d.IDs, d.Mask = bytes.Clone(d.Text), slices.Clone(d.IDs), slices.Clone(d.Mask)
+			return yield(d, nil)
+		})
+		if err == nil && !seen {
+			err = s.emptyError()
+		}
+		if err != nil && err != errStop {
+			yield(Document{}, err)
+		}
+	}
+}
+
+var errStop = errors.New("stop")
+
+// each calls visit with every document that starts in [lo,hi), in file order,
+// and with those skipped and why.
+func (s *source) each(lo, hi int64, visit func(Document, reason) bool) error {
+	var c scratch
+	defer c.close()
+	// Ranges bound the memory for references.
+	for ; lo < hi; lo += blockSize {
+		refs, err := s.starting(lo, min(lo+blockSize, hi))
+		if err != nil {
+			return err
+		}
+		for _, r := range refs {
+			d, why, err := s.read(r, &c)
+			if err != nil {
+				return err
+			}
+			if !visit(d, why) {
+				return errStop
+			}
+		}
+	}
+	return nil
+}
+
+// emptyError says that a source has no document, and what it has instead.
+func (s *source) emptyError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.skipped) == 0 {
+		return fault.Dataf("data: source %s: %s: no documents: the folder has no files",
+			s.Name, strings.Join(s.Paths, ", "))
+	}
+	var why []string
+	for _, r := range slices.Sorted(maps.Keys(s.skipped)) {
+		why = append(why, strconv.FormatInt(s.skipped[r], 10)+" "+r+" ("+s.examples[r]+")")
+	}
+	return fault.Dataf("data: source %s: %s: no documents: skipped %s",
+		s.Name, strings.Join(s.Paths, ", "), strings.Join(why, ", "))
+}

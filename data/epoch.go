@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"pleach/internal/fault"
+)
+
+// An Epoch is what "1 epoch" stands for.
+type Epoch struct {
+	// Tokens after which the first source, at its share of the mixture, has been
+	// seen once.
+	Tokens       int64  `json:"tokens"`
+	Source       string `json:"source"`
+	SourceTokens int64  `json:"source_tokens"` // ids of the first source, with special ones
+	Documents    int64  `json:"documents"`     // of the first source
+	Exact        bool   `json:"exact"`         // false: estimated from a sample
+}
+
+// A source below exactBelow is counted; of another sampleParts parts of
+// samplePart bytes are, evenly spaced.
+const (
+	exactBelow  = 1 << 30
+	sampleParts = 256
+	samplePart  = 1 << 20
+)
+
+// Epoch settles what an epoch of the run is. It tokenizes the first source, or a
+// sample that does not depend on the seed, with all processors; Spec.Cache keeps
+// the count if Spec.Tokenizer says what it is of. Failing to keep it is no error.
+//
+//	Tokens = SourceTokens / share of the first source
+//
+// For ready rows an id but the first of each row counts.
+func (l *Loader) Epoch() (Epoch, error) {
+	s := l.sources[0]
+	if l.shares[0] == 0 {
+		return Epoch{}, fault.Configf("data: an epoch is one of the first source, %s: "+
+			"got weight 0, want more", s.Name)
+	}
+	e, ok := l.cached()
+	if !ok {
+		var err error
+		if e, err = l.count(exactBelow); err != nil {
+			return e, err
+		}
+		l.keep(e)
+	}
+	e.Tokens = int64(math.Round(float64(e.SourceTokens) / l.shares[0]))
+	return e, nil
+}
+
+// count counts the first source, or estimates it if it has limit bytes or more.
+func (l *Loader) count(limit int64) (Epoch, error) {
+	s := l.sources[0]
+	e := Epoch{Source: s.Name, Exact: s.size < limit}
+	if s.Rows {
+		refs, err := s.all()
+		e.Documents, e.Exact = int64(len(refs)), true
+		e.SourceTokens = e.Documents * int64(l.spec.Sequence)
+		return e, err
+	}
+	parts, step, part := (s.size+blockSize-1)/blockSize, float64(blockSize), int64(blockSize)
+	if !e.Exact {
+		parts, part = sampleParts, samplePart
+		step = float64(s.size-part) / (sampleParts - 1)
+	}
+	sum, err := l.tally(parts, step, part)
+	if err == nil && !e.Exact && sum.documents == 0 {
+		// Documents are so long that none starts in the sample.
+		return l.count(math.MaxInt64)
+	}
+	e.SourceTokens, e.Documents = sum.tokens, sum.documents
+	if !e.Exact && err == nil {
+		scale := float64(s.size) / float64(sum.bytes)
+		e.SourceTokens = int64(math.Round(float64(sum.tokens) * scale))
+		e.Documents = int64(math.Round(float64(sum.documents) * scale))
+	}
+	return e, err
+}
+
+// tallies are sums over documents; bytes are those in the files, of skipped
+// documents too.
+type tallies struct{ documents, tokens, bytes int64 }
+
+// tally sums over the documents that start in parts ranges of part bytes, the
+// first at 0 and each step after the one before.
+func (l *Loader) tally(parts int64, step float64, part int64) (tallies, error) {
+	ctx, cancel := context.WithCancelCause(l.closing)
+	defer cancel(nil)
+	var (
+		mu  sync.Mutex
+		wg  sync.WaitGroup
+		sum tallies
+	)
+	todo := make(chan int64)
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			n := lane{spec: &l.spec, enc: l.enc}
+			defer n.close()
+			for i := range todo {
+				lo := int64(float64(i) * step)
+				t, err := n.tally(l.sources[0], lo, lo+part)
+				if err != nil {
+					cancel(err)
+					return
+				}
+				mu.Lock()
+				sum.documents += t.documents
+				sum.tokens += t.tokens
+				sum.bytes += t.bytes
+				mu.Unlock()
+			}
+		})
+	}
+feed:
+	for i := range parts {
+		select {
+		case todo <- i:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(todo)
+	wg.Wait()
+	if err := l.closed(); err != nil {
+		return sum, err
+	}
+	return sum, context.Cause(ctx)
+}
+
+// tally sums over the documents that start in [lo,hi).
+func (n *lane) tally(s *source, lo, hi int64) (tallies, error) {
+	var t tallies
+	refs, err := s.starting(lo, min(hi, s.size))
+	if err != nil {
+		return t, err
+	}
+	for _, r := range refs {
+		d, why, err := s.read(r, &n.c)
+		if err != nil {
+			return t, err
+		}
+		t.bytes += r.n
+		if s.files[r.file].format == formatJSONL {
+			t.bytes++ // its newline
+		}
+		if why != none {
+			continue
+		}
+		n.doc = d
+		if err := n.encode(d); err != nil {
+			return t, err
+		}
+		t.documents++
+		t.tokens += int64(len(n.ids))
+	}
+	return t, nil
+}
+
+// cacheFile names the count of the first source by all that it depends on.
+func (l *Loader) cacheFile() string {
+	if l.spec.Cache == "" || l.spec.Tokenizer == "" {
+		return ""
+	}
+	f := l.Fingerprint()
+	p := f.Sources[0]
+	p.Name, p.Weight, p.Epochs = "", 0, 0
+	key := fmt.Sprintf("1 %q %q %+v", f.Tokenizer, f.Special, p)
+	if p.Rows {
+		key += fmt.Sprint(f.Sequence)
+	}
+	h := sha256.Sum256([]byte(key))
+	return filepath.Join(l.spec.Cache, "epoch-"+hex.EncodeToString(h[:8])+".json")
+}
+
+func (l *Loader) cached() (e Epoch, ok bool) {
+	name := l.cacheFile()
+	if name == "" {
+		return e, false
+	}
+	b, err := os.ReadFile(name)
+	ok = err == nil && json.Unmarshal(b, &e) == nil && e.SourceTokens > 0
+	e.Source = l.sources[0].Name
+	return e, ok
+}
+
+// keep writes a count where cached finds it: whole or not at all.
+func (l *Loader) keep(e Epoch) {
+	name := l.cacheFile()
+	if name == "" {
+		return
+	}
+	b, err := json.Marshal(e)
+	if err != nil || os.MkdirAll(l.spec.Cache, 0o777) != nil {
+		return
+	}
+	f, err := os.CreateTemp(l.spec.Cache, "epoch-*.tmp")
+	if err != nil {
+		return
+	}
+	_, err = f.Write(b)
+	if f.Close() != nil || err != nil || os.Rename(f.Name(), name) != nil {
+		os.Remove(f.Name())
+	}
+}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Formats of files.
+const (
+	formatText  = "text"  // a file is a document
+	formatJSONL = "jsonl" // a line is a document
+)
+
+// headSize is how much of a file decides what it is.
+const headSize = 8 << 10
+
+// magics are the first bytes of what is not text, with the reason that is
+// counted. Those that hold documents in a form not read yet are marked.
+var magics = []struct {
+	magic, reason string
+	later         bool
+}{
+	{"%PDF-", "PDF", false},
+	{"\x89PNG\r\n", "image", false},
+	{"\xff\xd8\xff", "image", false},
+	{"GIF8", "image", false},
+	{"II*\x00", "image", false},
+	{"MM\x00*", "image", false},
+	{"BM\x00", "image", false},
+	{"PK\x03\x04", "archive", false},
+	{"PK\x05\x06", "archive", false},
+	{"7z\xbc\xaf\x27\x1c", "archive", false},
+	{"Rar!\x1a\x07", "archive", false},
+	{"\x1f\x8b", "gzip", true},
+	{"\x28\xb5\x2f\xfd", "zstd", true},
+	{"BZh", "bzip2", true},
+	{"\xfd7zXZ\x00", "xz", true},
+	{"PAR1", "Parquet", true},
+	{"ARROW1\x00\x00", "Arrow", true},
+	{"OggS", "audio or video", false},
+	{"ID3", "audio or video", false},
+	{"fLaC", "audio or video", false},
+	{"\xd0\xcf\x11\xe0", "office document", false},
+	{"{\\rtf", "office document", false},
+	{"\xff\xfe", "not UTF-8", false},
+	{"\xfe\xff", "not UTF-8", false},
+}
+
+// notText says why a file that starts with head is not text, "" if it may be,
+// and whether it is a form of documents that is not read yet.
+func notText(head []byte) (reason string, later bool) {
+	for _, m := range magics {
+		if bytes.HasPrefix(head, []byte(m.magic)) {
+			return m.reason, m.later
+		}
+	}
+	if len(head) > 12 && string(head[:4]) == "RIFF" {
+		if string(head[8:12]) == "WEBP" {
+			return "image", false
+		}
+		return "audio or video", false
+	}
+	if len(head) > 262 && string(head[257:262]) == "ustar" {
+		return "archive", false
+	}
+	control := 0
+	for _, c := range head {
+		if c == 0 {
+			return "binary", false
+		}
+		// Form feeds and terminal escapes occur in text.
+		if c < 0x20 && c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != 0x1b {
+			control++
+		}
+	}
+	if control*32 > len(head) {
+		return "binary", false
+	}
+	return "", false
+}
+
+// validHead reports whether head is UTF-8, but for a rune cut by its end.
+func validHead(head []byte, whole bool) bool {
+	if !whole {
+		for i := 1; i < utf8.UTFMax && i <= len(head); i++ {
+			if c := head[len(head)-i]; utf8.RuneStart(c) {
+				if !utf8.FullRune(head[len(head)-i:]) {
+					head = head[:len(head)-i]
+				}
+				break
+			}
+		}
+	}
+	return utf8.Valid(head)
+}
+
+// formatOf says how a file of no stated format is read.
+func formatOf(name string, head []byte) string {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".jsonl", ".ndjson":
+		return formatJSONL
+	case ".json":
+		if linesOfJSON(head) {
+			return formatJSONL
+		}
+	}
+	return formatText
+}
+
+// linesOfJSON reports whether a .json file is one object a line, as some
+// publish it: the first line is a whole object and another follows.
+func linesOfJSON(head []byte) bool {
+	first, rest, ok := bytes.Cut(trimBOM(head), []byte("\n"))
+	if !ok || !bytes.HasPrefix(first, []byte("{")) {
+		return false
+	}
+	if err := parseObject(first, nil); err != nil {
+		return false
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("{"))
+}
+
+// trimBOM drops a byte order mark: it says how text is stored and is no part of it.
+func trimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }

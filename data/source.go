@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"pleach/internal/fault"
+	"pleach/internal/rng"
+)
+
+// A Source is documents that belong together: what a recipe lists under
+// data.sources.
+type Source struct {
+	Paths  []string // files, folders and patterns; a pattern's matches go by name
+	Name   string   // default: the last element of the first path without its extension
+	Weight float64  // share of tokens relative to the other sources; all 0: equal shares
+	Field  string   // of a JSONL line, the text or list of ids; default "text"
+	ID     string   // of a JSONL line, the name of the document; default: FILE:LINE
+	Mask   string   // of a JSONL line, a list of 0 and 1; default, and where absent: all 1
+	Rows   bool     // a line is a row: exactly T+1 ids
+	Format string   // "text", "jsonl"; default: by the name and head of each file
+	Epochs float64  // a lane reads its share of the documents so often; 0: without end
+}
+
+// A block is min(blockSize, size/(blocksPerLane·L)) bytes.
+const (
+	blockSize     = 4 << 20
+	blocksPerLane = 64
+)
+
+// source is a Source that has been looked at. It is safe for concurrent use.
+type source struct {
+	Source
+	store      store
+	files      []file
+	size       int64
+	digest     []byte // of the files
+	lanes      int
+	vocabulary int
+	block      int64 // bytes in a block
+	blocks     int
+	whole      index
+
+	mu       sync.Mutex
+	skipped  map[string]int64 // files, counted at the start
+	examples map[string]string
+	perms    [2]perm // of the epochs asked for last
+}
+
+// index is all documents of a source so small that finding them once is cheap.
+type index struct {
+	once sync.Once
+	refs []ref
+	err  error
+}
+
+// indexed is the size up to which a source has a whole index.
+const indexed = 16 << 20
+
+type perm struct {
+	epoch int64
+	of    []int
+}
+
+func newSource(src Source, lanes, vocabulary int) (*source, error) {
+	if src.Field == "" {
+		src.Field = "text"
+	}
+	if src.Name == "" && len(src.Paths) > 0 {
+		src.Name = strings.TrimSuffix(filepath.Base(src.Paths[0]), filepath.Ext(src.Paths[0]))
+	}
+	if src.Weight < 0 || math.IsNaN(src.Weight) || math.IsInf(src.Weight, 0) {
+		return nil, fault.Configf("data: source %s: weight: got %v, want a number ≥ 0",
+			src.Name, src.Weight)
+	}
+	if src.Epochs < 0 || math.IsNaN(src.Epochs) {
+		return nil, fault.Configf("data: source %s: epochs: got %v, want a number > 0",
+			src.Name, src.Epochs)
+	}
+	if src.Rows && src.Format == "" {
+		src.Format = formatJSONL
+	}
+	s := &source{Source: src, store: local{}, lanes: lanes, vocabulary: vocabulary}
+	g, err := gather(s.store, src.Paths, src.Format)
+	if err != nil {
+		return nil, err
+	}
+	s.files, s.size, s.digest = g.files, g.size, g.hash.Sum(nil)
+	s.skipped, s.examples = g.skipped, g.examples
+	s.block = max(1, min(blockSize, s.size/(blocksPerLane*int64(lanes))))
+	s.blocks = int((s.size + s.block - 1) / s.block)
+	if len(s.files) == 0 {
+		return nil, s.emptyError()
+	}
+	return s, nil
+}
+
+// starting lists the documents that start in [lo,hi) of the concatenated files.
+func (s *source) starting(lo, hi int64) ([]ref, error) {
+	if s.size > indexed {
+		return s.find(lo, hi)
+	}
+	s.whole.once.Do(func() { s.whole.refs, s.whole.err = s.find(0, s.size) })
+	if s.whole.err != nil {
+		return nil, s.whole.err
+	}
+	at := func(pos int64) int {
+		return sort.Search(len(s.whole.refs), func(i int) bool {
+			return s.files[s.whole.refs[i].file].base+s.whole.refs[i].off >= pos
+		})
+	}
+	return s.whole.refs[at(lo):at(hi)], nil
+}
+
+// find is starting, from the files.
+func (s *source) find(lo, hi int64) ([]ref, error) {
+	i := sort.Search(len(s.files), func(i int) bool {
+		return s.files[i].base+s.files[i].size > lo
+	})
+	var refs []ref
+	for ; i < len(s.files) && s.files[i].base < hi; i++ {
+		f := &s.files[i]
+		if f.format == formatText {
+			if f.base >= lo {
+				refs = append(refs, ref{file: int32(i), n: f.size})
+			}
+			continue
+		}
+		var err error
+		if refs, err = s.findLines(refs, i, max(0, lo-f.base), min(f.size, hi-f.base)); err != nil {
+			return nil, err
+		}
+	}
+	return refs, nil
+}
+
+// findLines appends the documents that start in [lo,hi) of file i. They get line
+// numbers where their names need them.
+func (s *source) findLines(refs []ref, i int, lo, hi int64) ([]ref, error) {
+	f := &s.files[i]
+	o, err := s.open(f)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	first := int64(0)
+	if s.ID == "" {
+		if first, err = f.lines.number(o, max(0, lo-1)); err != nil {
+			return nil, fault.Dataf("data: %s: counting lines: %w", f.name, err)
+		}
+		if lo > 0 {
+			first++ // the first line that starts in the range is the one after
+		}
+	}
+	err = eachLine(o, f.size, lo, hi, func(off, n int64, nth int) {
+		r := ref{file: int32(i), off: off, n: n}
+		if first > 0 {
+			r.line = first + int64(nth)
+		}
+		refs = append(refs, r)
+	})
+	if err != nil {
+		return nil, fault.Dataf("data: %s: reading lines: %w", f.name, err)
+	}
+	return refs, nil
+}
+
+// deal is the blocks of a lane in an epoch:
+//
+//	blocks perm[l], perm[l+L], perm[l+2L], …, perm = permutation of (seed, source, epoch)
+func (s *source) deal(seed uint64, epoch int64, lane int) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &s.perms[epoch%2]
+	if p.of == nil || p.epoch != epoch {
+		purpose := "data blocks " + s.Name + " " + itoa(epoch)
+		*p = perm{epoch, rng.New(seed, purpose).Perm(s.blocks)}
+	}
+	var mine []int
+	for i := lane; i < len(p.of); i += s.lanes {
+		mine = append(mine, p.of[i])
+	}
+	return mine
+}
+
+// documents is what starts in block b, in the order of an epoch.
+func (s *source) documents(seed uint64, epoch int64, b int, shuffled bool) ([]ref, error) {
+	lo := int64(b) * s.block
+	refs, err := s.starting(lo, min(lo+s.block, s.size))
+	if err != nil || !shuffled || len(refs) < 2 {
+		return refs, err
+	}
+	purpose := "data documents " + s.Name + " " + itoa(epoch) + " " + itoa(int64(b))
+	p := rng.New(seed, purpose).Perm(len(refs))
+	order := make([]ref, len(refs))
+	for i, j := range p {
+		order[i] = refs[j]
+	}
+	return order, nil
+}
+
+// check finds out whether a source has a document at all, and one that can be
+// read without an encoder if there is none.
+func (s *source) check(encoder bool) error {
+	skips := map[string]int64{}
+	examples := map[string]string{}
+	found := false
+	text := false
+	err := s.each(0, s.size, func(d Document, why reason) bool {
+		text = d.Text != nil
+		if found = why == none; !found {
+			skips[why.String()]++
+			if examples[why.String()] == "" {
+				examples[why.String()] = d.ID
+			}
+		}
+		return !found
+	})
+	if found && text && !encoder {
+		return fault.Configf("data: source %s holds text: want a tokenizer", s.Name)
+	}
+	if found {
+		return nil
+	}
+	for r, n := range skips {
+		s.skipped[r] += n
+		if s.examples[r] == "" {
+			s.examples[r] = examples[r]
+		}
+	}
+	if err == nil {
+		err = s.emptyError()
+	}
+	return err
+}
+
+// example keeps the first name of what was left out for a reason.
+func (s *source) example(name string, why reason) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.examples[why.String()]; !ok {
+		s.examples[why.String()] = name
+	}
+}
+
+// skip counts what was left out.
+func (s *source) skip(name, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skipped[why]++
+	if _, ok := s.examples[why]; !ok {
+		s.examples[why] = name
+	}
+}
+
+// shares are the weights of sources, as parts of 1.
+func shares(sources []*source) ([]float64, error) {
+	w := make([]float64, len(sources))
+	sum := 0.0
+	for i, s := range sources {
+		w[i] = s.Weight
+		sum += s.Weight
+	}
+	if sum == 0 {
+		for i := range w {
+			w[i] = 1 / float64(len(w))
+		}
+		return w, nil
+	}
+	if math.IsInf(sum, 0) {
+		return nil, fault.Configf("data: the weights of the sources: got a sum of %v", sum)
+	}
+	for i := range w {
+		w[i] /= sum
+	}
+	return w, nil
+}
+
+// unique gives sources of one default name different ones, since the order of
+// documents hangs on names, and refuses equal names that were given.
+func unique(sources []Source) ([]Source, error) {
+	sources = slices.Clone(sources)
+	seen := map[string]bool{}
+	for _, s := range sources {
+		if s.Name != "" && seen[s.Name] {
+			return nil, fault.Configf("data: two sources have the name %q", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	for i := range sources {
+		s := &sources[i]
+		if s.Name != "" || len(s.Paths) == 0 {
+			continue
+		}
+		base := strings.TrimSuffix(filepath.Base(s.Paths[0]), filepath.Ext(s.Paths[0]))
+		s.Name = base
+		for n := int64(2); seen[s.Name]; n++ {
+			s.Name = base + "-" + itoa(n)
+		}
+		seen[s.Name] = true
+	}
+	return sources, nil
+}

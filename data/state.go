@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pleach/internal/fault"
+)
+
+// A State is where a run is in its data: a few numbers for each lane. It counts
+// the rows that Next has returned, not those made ahead. It is stored as JSON.
+type State struct {
+	Rows        int64       `json:"rows"` // of the run, over all ranks, if each served as many
+	Lanes       []LaneState `json:"lanes"`
+	Fingerprint Fingerprint `json:"fingerprint"`
+}
+
+// A LaneState is where one lane is: before a document, and how many ids of it
+// have been served.
+type LaneState struct {
+	Lane    int      `json:"lane"`
+	Rows    int64    `json:"rows"`
+	Offset  int      `json:"offset"`
+	Sources []Cursor `json:"sources"`
+}
+
+// A Fingerprint is everything that the order and content of rows depend on.
+type Fingerprint struct {
+	Sequence  int           `json:"sequence"`
+	Lanes     int           `json:"lanes"`
+	Seed      uint64        `json:"seed"`
+	Shuffle   string        `json:"shuffle"`
+	Documents string        `json:"documents"`
+	Special   string        `json:"special"` // ids that are added to documents
+	Tokenizer string        `json:"tokenizer"`
+	Sources   []SourcePrint `json:"sources"`
+}
+
+// A SourcePrint is the part of one source in a [Fingerprint].
+type SourcePrint struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight"` // share of 1
+	Field  string  `json:"field"`
+	Mask   string  `json:"mask"`
+	Rows   bool    `json:"rows"`
+	Format string  `json:"format"`
+	Epochs float64 `json:"epochs"`
+	Files  int     `json:"files"`
+	Bytes  int64   `json:"bytes"`
+	Hash   string  `json:"hash"` // SHA-256 of names below the path, sizes and samples
+}
+
+// Fingerprint is that of the loader's spec and files.
+func (l *Loader) Fingerprint() Fingerprint {
+	p := &l.spec
+	f := Fingerprint{
+		Sequence: p.Sequence, Lanes: p.Lanes, Seed: p.Seed, Shuffle: "window",
+		Documents: "masked", Special: fmt.Sprintf("end %d", p.EOS), Tokenizer: p.Tokenizer,
+	}
+	if p.Shuffle != "" {
+		f.Shuffle = p.Shuffle
+	}
+	if p.Joined {
+		f.Documents = "joined"
+	}
+	if p.AddBOS {
+		f.Special = fmt.Sprintf("begin %d, end %d", p.BOS, p.EOS)
+	}
+	for i, s := range l.sources {
+		f.Sources = append(f.Sources, SourcePrint{
+			s.Name, l.shares[i], s.Field, s.Mask, s.Rows, s.Format, s.Epochs,
+			len(s.files), s.size, hex.EncodeToString(s.digest),
+		})
+	}
+	return f
+}
+
+// Differ lists in words what differs between a recorded fingerprint and the one
+// of today.
+func (f Fingerprint) Differ(now Fingerprint) []string {
+	var list []string
+	add := func(what string, was, is any) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s was %v, is %v", what, was, is))
+		}
+	}
+	add("sequence", f.Sequence, now.Sequence)
+	add("lanes", f.Lanes, now.Lanes)
+	add("seed", f.Seed, now.Seed)
+	add("shuffle", f.Shuffle, now.Shuffle)
+	add("documents", f.Documents, now.Documents)
+	add("special ids", f.Special, now.Special)
+	add("tokenizer", f.Tokenizer, now.Tokenizer)
+	add("number of sources", len(f.Sources), len(now.Sources))
+	for i := range min(len(f.Sources), len(now.Sources)) {
+		a, b := f.Sources[i], now.Sources[i]
+		in := "source " + b.Name + ": "
+		add(in+"name", a.Name, b.Name)
+		add(in+"weight", a.Weight, b.Weight)
+		add(in+"field", a.Field, b.Field)
+		add(in+"mask", a.Mask, b.Mask)
+		add(in+"rows", a.Rows, b.Rows)
+		add(in+"format", a.Format, b.Format)
+		add(in+"epochs", a.Epochs, b.Epochs)
+		add(in+"number of files", a.Files, b.Files)
+		add(in+"bytes", a.Bytes, b.Bytes)
+		if a.Files == b.Files && a.Bytes == b.Bytes && a.Hash != b.Hash {
+			list = append(list, in+"names or content of files")
+		}
+	}
+	return list
+}
+
+// State is where the loader is: after the rows that Next has returned. A rank
+// knows its own lanes; [Merge] puts ranks together.
+func (l *Loader) State() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := State{Rows: l.served * int64(l.spec.Ranks), Fingerprint: l.Fingerprint()}
+	for i, at := range l.lanes {
+		s.Lanes = append(s.Lanes, LaneState{
+			Lane: l.spec.Rank + i*l.spec.Ranks, Rows: at.rows, Offset: at.offset,
+			Sources: slices.Clone(at.before),
+		})
+	}
+	return s
+}
+
+// Merge is the state of all lanes from the states of ranks that have served as
+// many rows each.
+func Merge(states ...State) (State, error) {
+	if len(states) == 0 {
+		return State{}, fault.Statef("data: no states to merge")
+	}
+	all := State{Rows: states[0].Rows, Fingerprint: states[0].Fingerprint}
+	for _, s := range states {
+		if s.Rows != all.Rows {
+			return State{}, fault.Statef("data: merging states: one is after row %d, one after row %d",
+				all.Rows, s.Rows)
+		}
+		if d := all.Fingerprint.Differ(s.Fingerprint); len(d) > 0 {
+			return State{}, fault.Statef("data: merging states: %s", strings.Join(d, "; "))
+		}
+		all.Lanes = append(all.Lanes, s.Lanes...)
+	}
+	slices.SortStableFunc(all.Lanes, func(a, b LaneState) int { return a.Lane - b.Lane })
+	for i := range all.Lanes {
+		if all.Lanes[i].Lane != i {
+			return State{}, fault.Statef("data: merging states: lane %d is missing or twice", i)
+		}
+	}
+	return all, nil
+}
+
+// Restore puts the loader where a state was taken: the next rows are those that
+// would have come then, whatever the number of ranks. A state of other data, or
+// one that lacks a lane of this rank, is refused with fault.State, and the
+// loader stays where it is.
+func (l *Loader) Restore(s State) error {
+	if d := s.Fingerprint.Differ(l.Fingerprint()); len(d) > 0 {
+		return fault.Statef("data: the state is of other data: %s", strings.Join(d, "; "))
+	}
+	if R := int64(l.spec.Ranks); s.Rows < 0 || s.Rows%R != 0 {
+		return fault.Statef("data: the state is after row %d, which %d ranks do not divide",
+			s.Rows, R)
+	}
+	lanes := l.fresh()
+	found := make([]bool, len(lanes))
+	for _, at := range s.Lanes {
+		i := (at.Lane - l.spec.Rank) / l.spec.Ranks
+		if at.Lane < 0 || at.Lane >= l.spec.Lanes || at.Lane%l.spec.Ranks != l.spec.Rank {
+			continue
+		}
+		if err := l.sound(s.Rows, at); err != nil {
+			return err
+		}
+		if found[i] {
+			return fault.Statef("data: the state has lane %d twice", at.Lane)
+		}
+		found[i] = true
+		lanes[i] = laneState{at.Rows, at.Offset, slices.Clone(at.Sources)}
+	}
+	if i := slices.Index(found, false); i >= 0 {
+		return fault.Statef("data: the state lacks lane %d: it is that of another rank",
+			l.spec.Rank+i*l.spec.Ranks)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.closed(); err != nil {
+		return err
+	}
+	l.stop()
+	l.served, l.lanes, l.err = s.Rows/int64(l.spec.Ranks), lanes, nil
+	return nil
+}
+
+// sound refuses numbers that no loader writes.
+func (l *Loader) sound(rows int64, at LaneState) error {
+	L := int64(l.spec.Lanes)
+	if want := (rows - int64(at.Lane) + L - 1) / L; at.Rows != want {
+		return fault.Statef("data: lane %d: the state has %d rows, want %d of %d",
+			at.Lane, at.Rows, want, rows)
+	}
+	if len(at.Sources) != len(l.sources) {
+		return fault.Statef("data: lane %d: the state has %d sources, want %d",
+			at.Lane, len(at.Sources), len(l.sources))
+	}
+	ok := at.Offset >= 0
+	for _, c := range at.Sources {
+		ok = ok && c.Epoch >= 0 && c.Block >= 0 && c.Document >= 0 && c.Tokens >= 0
+	}
+	if !ok {
+		return fault.Statef("data: lane %d: the state has a negative number", at.Lane)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import "maps"
+
+// SourceStats is what a rank has read of a source, and what it has left out.
+type SourceStats struct {
+	Name      string
+	Files     int
+	Bytes     int64
+	Documents int64   // served whole
+	Tokens    int64   // of these, with special ids
+	Epoch     float64 // the mean over the lanes
+	// Skipped counts files left out, and documents met in epoch 0, by reason.
+	Skipped  map[string]int64
+	Examples map[string]string // the first of each reason
+}
+
+// Stats is one entry for each source, in the order of the spec, over the lanes
+// of this rank and up to the rows served.
+func (l *Loader) Stats() []SourceStats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []SourceStats
+	for i, s := range l.sources {
+		s.mu.Lock()
+		st := SourceStats{
+			Name: s.Name, Files: len(s.files), Bytes: s.size,
+			Skipped: maps.Clone(s.skipped), Examples: maps.Clone(s.examples),
+		}
+		s.mu.Unlock()
+		quota := max(1, (s.blocks+s.lanes-1)/s.lanes)
+		for _, at := range l.lanes {
+			c := at.before[i]
+			st.Documents += c.Documents
+			st.Tokens += c.Tokens
+			part := min(1, float64(c.Block)/float64(quota))
+			st.Epoch += (float64(c.Epoch) + part) / float64(len(l.lanes))
+			for r, n := range c.Skipped {
+				if n > 0 {
+					st.Skipped[reason(r).String()] += n
+				}
+			}
+		}
+		all = append(all, st)
+	}
+	return all
+}

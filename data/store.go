@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pleach/internal/fault"
+)
+
+// A store is where documents lie. Names are what a recipe and an error message
+// call an object; the store alone knows how they map to places.
+type store interface {
+	// find lists the objects that a path, folder or pattern stands for, in an
+	// order that depends on their names only.
+	find(path string) ([]found, error)
+	// open opens an object for reading at offsets, by several at a time.
+	open(name string) (object, error)
+}
+
+type object interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// found is one object that a path stands for.
+type found struct {
+	name string // opens it
+	rel  string // what stays the same when the corpus moves: below the path given
+	tree bool   // met in a folder rather than named
+	skip string // why it is not even opened, if so
+}
+
+// local is the file system of this machine.
+type local struct{}
+
+type localFile struct {
+	*os.File
+	size int64
+}
+
+func (f localFile) Size() int64 { return f.size }
+
+func (local) open(name string) (object, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fault.Dataf("data: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, fault.Dataf("data: %w", err)
+	}
+	return localFile{f, info.Size()}, nil
+}
+
+func (local) find(path string) ([]found, error) {
+	if scheme, _, ok := strings.Cut(path, "://"); ok {
+		return nil, fault.Configf("data: %s: %s:// is not read yet: copy the files here first",
+			path, scheme)
+	}
+	// A file whose name holds a [ or * is taken for itself.
+	if _, err := os.Stat(path); err == nil {
+		return walk(path, filepath.Dir(path))
+	} else if !errors.Is(err, fs.ErrNotExist) || !strings.ContainsAny(path, "*?[") {
+		return nil, fault.Configf("data: %w", err)
+	}
+	names, err := filepath.Glob(path)
+	if err != nil {
+		return nil, fault.Configf("data: pattern %s: %w", path, err)
+	}
+	if len(names) == 0 {
+		return nil, fault.Configf("data: pattern %s: matches no file", path)
+	}
+	root := filepath.Dir(path[:strings.IndexAny(path, "*?[")] + "x")
+	var all []found
+	for _, name := range names {
+		fs, err := walk(name, root)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, fs...)
+	}
+	return all, nil
+}
+
+// walk lists a file, or the files below a folder. Links to files are followed:
+// download caches are made of them. Links to folders are not: they may be loops.
+func walk(path, root string) ([]found, error) {
+	var all []found
+	top, err := os.Stat(path)
+	if err != nil {
+		return nil, fault.Dataf("data: %w", err)
+	}
+	if top.IsDir() {
+		root = path
+		// With the separator a link named by the user is followed as well.
+		path += string(filepath.Separator)
+	}
+	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name == path && top.IsDir() {
+			return nil
+		}
+		f := found{name: filepath.Clean(name), tree: top.IsDir()}
+		if f.rel, err = filepath.Rel(root, name); err != nil {
+			f.rel = name
+		}
+		f.rel = filepath.ToSlash(f.rel)
+		if f.tree && strings.HasPrefix(d.Name(), ".") {
+			f.skip = "hidden"
+			all = append(all, f)
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		if !d.Type().IsRegular() {
+			switch info, err := os.Stat(name); {
+			case err != nil:
+				f.skip = "broken link"
+			case info.IsDir():
+				f.skip = "link to a folder"
+			case !info.Mode().IsRegular():
+				f.skip = "not a file"
+			}
+		}
+		all = append(all, f)
+		return nil
+	})
+	if err != nil {
+		return nil, fault.Dataf("data: listing %s: %w", path, err)
+	}
+	return all, nil
+}
+
+// readAt reads len(p) bytes at off of an object that is known to have them.
+func readAt(o object, name string, p []byte, off int64) error {
+	n, err := o.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return fault.Dataf("data: %s (byte %d): reading %d bytes: %w", name, off, len(p), err)
+}
