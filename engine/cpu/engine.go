@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"pleach/engine"
+	"pleach/half"
+	"pleach/program"
+)
+
+// Options choose how an engine runs.
+type Options struct {
+	Threads int // 0 is the number of processors this process may use
+}
+
+// Engine is the CPU engine: one rank, float32.
+type Engine struct {
+	pool    *pool
+	threads int
+	states  map[string]*buffer
+	memory  engine.Memory
+	scratch [][]float32 // one for each worker, as large as the neediest op wants
+	tables  map[rotation]*[2][]float32
+}
+
+// buffer is a weight or a state.
+type buffer struct {
+	kind  half.DType
+	shape []int
+	data  []byte
+}
+
+var _ engine.Engine = (*Engine)(nil)
+
+// New starts an engine and its workers.
+func New(o Options) *Engine {
+	n := o.Threads
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	return &Engine{
+		pool: newPool(n), threads: n, states: map[string]*buffer{},
+		scratch: make([][]float32, n), tables: map[rotation]*[2][]float32{},
+	}
+}
+
+// Info says what the engine is.
+func (e *Engine) Info() engine.Info {
+	return engine.Info{Engine: "cpu", Level: "portable", Threads: e.threads, Device: processor()}
+}
+
+// Memory is what the engine has allocated.
+func (e *Engine) Memory() engine.Memory { return e.memory }
+
+// Close stops the workers and lets go of all buffers.
+func (e *Engine) Close() error {
+	e.pool.close()
+	e.states, e.scratch, e.tables, e.memory = nil, nil, nil, engine.Memory{}
+	return nil
+}
+
+// state is the buffer of a weight or state, made at first sight.
+func (e *Engine) state(v *program.Value) (*buffer, error) {
+	b := e.states[v.Name]
+	if b == nil {
+		b = &buffer{v.Type, slices.Clone(v.Shape), allocate(v.Bytes())}
+		e.states[v.Name] = b
+		e.memory.State += len(b.data)
+	}
+	if b.kind != v.Type || !slices.Equal(b.shape, v.Shape) {
+		return nil, fmt.Errorf("cpu: %v: another program has it as %v%v", v, b.kind, b.shape)
+	}
+	return b, nil
+}
+
+// Read copies a range of a weight or state.
+func (e *Engine) Read(at program.Place, name string, lo int, dst program.Array) error {
+	b, err := e.span("reading", at, name, lo, dst)
+	if err != nil {
+		return err
+	}
+	copy(dst.Bytes, b)
+	return nil
+}
+
+// Write sets a range of a weight or state.
+func (e *Engine) Write(at program.Place, name string, lo int, src program.Array) error {
+	b, err := e.span("writing", at, name, lo, src)
+	if err != nil {
+		return err
+	}
+	copy(b, src.Bytes)
+	return nil
+}
+
+// span is the bytes of a named buffer from element lo on that a has.
+func (e *Engine) span(what string, at program.Place, name string, lo int, a program.Array) ([]byte, error) {
+	b := e.states[name]
+	switch {
+	case at != program.Place{}:
+		return nil, fmt.Errorf("cpu: %s %s: rank %+v: there is one rank", what, name, at)
+	case b == nil:
+		return nil, fmt.Errorf("cpu: %s %s: no program has it", what, name)
+	case a.Type != b.kind:
+		return nil, fmt.Errorf("cpu: %s %s: got %v, want %v", what, name, a.Type, b.kind)
+	}
+	off := lo * b.kind.Size()
+	if lo < 0 || off+len(a.Bytes) > len(b.data) {
+		return nil, fmt.Errorf("cpu: %s %s: elements %d to %d of %d", what, name, lo,
+			lo+len(a.Bytes)/b.kind.Size(), len(b.data)/b.kind.Size())
+	}
+	return b.data[off : off+len(a.Bytes)], nil
+}
+
+// reserve makes every worker's scratch at least n elements long.
+func (e *Engine) reserve(n int) {
+	for i, s := range e.scratch {
+		if len(s) < n {
+			e.scratch[i] = view[float32](allocate(4 * n))
+			e.memory.Scratch += 4 * (n - len(s))
+		}
+	}
+}
+
+// allocate is n bytes of zeros that begin at a cache line.
+func allocate(n int) []byte {
+	if n == 0 {
+		return nil
+	}
+	b := make([]byte, n+program.Align-1)
+	skip := -uintptr(unsafe.Pointer(&b[0])) % program.Align
+	return b[skip : int(skip)+n : int(skip)+n]
+}
+
+// view is the elements of b.
+func view[E program.Number](b []byte) []E {
+	if len(b) == 0 {
+		return nil
+	}
+	var e E
+	return unsafe.Slice((*E)(unsafe.Pointer(&b[0])), len(b)/int(unsafe.Sizeof(e)))
+}
+
+// asInts is the memory of x as integers.
+func asInts(x []float32) []int32 {
+	if len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*int32)(unsafe.Pointer(&x[0])), len(x))
+}

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu
+
+import (
+	"pleach/kernel"
+	"pleach/program"
+)
+
+// The head makes logits in tiles of headTokens tokens and headWords words. The
+// cut of the words is part of the result (sums of exponentials are joined tile
+// by tile), so it is a constant.
+const (
+	headTokens = 64
+	headWords  = 256
+)
+
+// logitTiles calls f with the logits of n tokens from token lo on, a tile of words
+// after the other.
+func logitTiles(z, x, w []float32, lo, n, D, V int, scratch []float32, f func(first, words int)) {
+	for first := 0; first < V; first += headWords {
+		words := min(headWords, V-first)
+		kernel.GemmNT(z, x[lo*D:], w[first*D:], n, words, D, headWords, D, D, false, scratch)
+		f(first, words)
+	}
+}
+
+func headStats(l *lowering) []phase {
+	x, w, labels, stats := l.in(0), l.in(1), l.ints(2), l.out(0)
+	N, V, D, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.scratch()
+	size := min(headTokens, l.share(N, 4))
+	return []phase{{tiles: (N + size - 1) / size, run: func(worker, tile int) {
+		lo := tile * size
+		hi := min(lo+size, N)
+		z, rest := scratch(worker)[:headTokens*headWords], scratch(worker)[headTokens*headWords:]
+		st := stats[3*lo : 3*hi]
+		kernel.HeadStatsBegin(st)
+		logitTiles(z, x, w, lo, hi-lo, D, V, rest, func(first, words int) {
+			kernel.HeadStats(st, z, labels[lo:hi], first, words, headWords)
+		})
+	}}}
+}
+
+func headLoss(l *lowering) []phase {
+	stats, labels, lse, loss := l.in(0), l.ints(1), l.out(0), l.out(1)
+	var tally []float64
+	if len(l.op.In) > 2 {
+		tally = l.wide(2)
+	}
+	return []phase{one(func() {
+		kernel.HeadLoss(lse, loss, stats, labels)
+		if tally != nil {
+			tally[0], tally[1] = kernel.Tally(tally[0], tally[1], loss, labels)
+		}
+	})}
+}
+
+// Chunks of head.grad: the logits of so many tokens and words exist at a time.
+const (
+	gradTokens = 256
+	gradWords  = 512
+)
+
+func headGradNeeds(op *program.Op) needs {
+	return needs{worker: kernel.GemmScratch, shared: min(gradTokens, op.In[0].Dim(0)) * min(gradWords, op.In[1].Dim(0))}
+}
+
+// headGrad goes through tokens and words in chunks: the gradients of a chunk's
+// logits are made, then added to dx over words and to dw over tokens, both in
+// rising order.
+func headGrad(l *lowering) []phase {
+	h := headGradient{
+		x: l.in(0), w: l.in(1), labels: l.ints(2), lse: l.in(3), dw: l.in(4), dx: l.out(0),
+		V: l.dim(1, 0), D: l.dim(1, 1), p: view[float32](l.x.shared), scratch: l.scratch(),
+	}
+	N := l.dim(0, 0)
+	var phases []phase
+	for n := 0; n < N; n += gradTokens {
+		for v := 0; v < h.V; v += gradWords {
+			phases = append(phases, h.chunk(l, n, v, min(gradTokens, N-n), min(gradWords, h.V-v))...)
+		}
+	}
+	return phases
+}
+
+type headGradient struct {
+	x, w, lse, dw, dx []float32
+	labels            []int32
+	V, D              int
+	p                 []float32 // the chunk's logits, then their gradients
+	scratch           func(worker int) []float32
+}
+
+// chunk is N tokens from n0 on, and V words from v0 on.
+func (h headGradient) chunk(l *lowering, n0, v0, N, V int) []phase {
+	D := h.D
+	x, dx, w, dw := h.x[n0*D:], h.dx[n0*D:], h.w[v0*D:], h.dw[v0*D:]
+	logits := l.grid(N, V, func(worker, i, j, m, n int) {
+		p := h.p[i*V+j:]
+		kernel.GemmNT(p, x[i*D:], w[j*D:], m, n, D, V, D, D, false, h.scratch(worker))
+		kernel.HeadGrad(p, h.lse[n0+i:][:m], h.labels[n0+i:][:m], v0+j, n, V)
+	})
+	toX := l.grid(N, D, func(_, i, j, m, n int) {
+		kernel.GemmNN(dx[i*D+j:], h.p[i*V:], w[j:], m, n, V, D, V, D, v0 > 0)
+	})
+	toW := l.grid(V, D, func(_, i, j, m, n int) {
+		kernel.GemmTN(dw[i*D+j:], h.p[i:], x[j:], m, n, N, D, V, D, true)
+	})
+	return []phase{logits, both(toX, toW)}
+}
+
+// both is two phases that do not depend on each other as one.
+func both(a, b phase) phase {
+	n, f, g := a.tiles, a.run, b.run
+	return phase{tiles: n + b.tiles, run: func(worker, tile int) {
+		if tile < n {
+			f(worker, tile)
+		} else {
+			g(worker, tile-n)
+		}
+	}}
+}
+
+func headTopNeeds(op *program.Op) needs {
+	k := op.Out[0].Dim(2)
+	return needs{worker: headTokens*(headWords+2*k) + kernel.GemmScratch}
+}
+
+func headTop(l *lowering) []phase {
+	x, w, found := l.in(0), l.in(1), l.out(0)
+	N, V, D, k, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.op.Out[0].Dim(2), l.scratch()
+	size := min(headTokens, l.share(N, 4))
+	return []phase{{tiles: (N + size - 1) / size, run: func(worker, tile int) {
+		lo := tile * size
+		n := min(size, N-lo)
+		s := scratch(worker)
+		z, value := s[:headTokens*headWords], s[headTokens*headWords:][:n*k]
+		ids := asInts(s[headTokens*(headWords+k):][:n*k])
+		kernel.TopKBegin(value, ids)
+		logitTiles(z, x, w, lo, n, D, V, s[headTokens*(headWords+2*k):], func(first, words int) {
+			kernel.TopK(value, ids, z, k, first, words, headWords)
+		})
+		for i, v := range value {
+			found[2*(lo*k+i)], found[2*(lo*k+i)+1] = float32(ids[i]), v
+		}
+	}}}
+}
+
+// topMerge sorts what the ranks found: with one of them it is sorted already.
+func topMerge(l *lowering) []phase {
+	found, lse, top := l.in(0), l.in(1), l.out(0)
+	N, k := l.dim(0, 1), l.dim(0, 2)
+	return []phase{over(N, rowTile, func(lo, hi int) {
+		copy(top[2*lo*k:2*hi*k], found[2*lo*k:])
+		for i := lo * k; i < hi*k; i++ {
+			top[2*i+1] -= lse[i/k]
+		}
+	})}
+}

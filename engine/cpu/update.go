@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu
+
+import (
+	"math"
+
+	"pleach/kernel"
+	"pleach/program"
+)
+
+// squareBlock is the number of elements that are squared and summed in one
+// fold; the sums of blocks are then folded in order. It is a constant, so the
+// norm does not depend on threads.
+const squareBlock = 4096
+
+// sumSquares cuts every run into leaves, and those into blocks, first: which
+// block lies where is known when the op is lowered.
+func sumSquares(l *lowering) []phase {
+	x, slots, a := l.in(0), l.wide(1)[l.op.Attr.Row*l.dim(1, 1):], l.op.Attr
+	type block struct {
+		lo, hi, leaf int
+		weight       float64
+	}
+	var cut []block
+	for _, r := range a.Runs {
+		for lo := r.Lo; lo < r.Hi; {
+			hi := min(lo+squareBlock, r.Hi, (lo/a.Leaf+1)*a.Leaf)
+			cut = append(cut, block{lo, hi, lo / a.Leaf, r.Weight})
+			lo = hi
+		}
+	}
+	sums := make([]float64, len(cut))
+	return []phase{
+		over(len(cut), 4, func(lo, hi int) {
+			for i := lo; i < hi; i++ {
+				sums[i] = kernel.SumSquares(0, x[cut[i].lo:cut[i].hi], cut[i].weight)
+			}
+		}),
+		one(func() {
+			for i, s := range sums {
+				slots[cut[i].leaf] += s
+			}
+		}),
+	}
+}
+
+func clip(l *lowering) []phase {
+	slots, weights, tally, apply := l.wide(0), l.wide(1), l.wide(2), l.wide(3)
+	report := view[float64](l.x.bytes(l.op.Out[0], l.slot))
+	limit := l.op.Attr.C
+	return []phase{one(func() {
+		clear(report)
+		report[program.ReportWeightNorm] = math.Sqrt(sum(weights))
+		count := tally[1]
+		if count == 0 {
+			return
+		}
+		norm, scale := math.Sqrt(sum(slots))/count, 1/count
+		if limit > 0 {
+			scale *= min(1, limit/(norm+1e-6))
+		}
+		report[program.ReportScale], report[program.ReportNorm] = scale, norm
+		report[program.ReportLoss], report[program.ReportCount] = tally[0]/count, count
+		if apply[0] != 0 && !math.IsNaN(norm) && !math.IsInf(norm, 0) {
+			report[program.ReportApply] = 1
+		}
+	})}
+}
+
+func sum(x []float64) (s float64) {
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
+func adamW(l *lowering) []phase {
+	p, m, v, g := l.in(0), l.in(1), l.in(2), l.in(3)
+	report, lr, t, a := l.wide(4), l.wide(5), l.wide(6), l.op.Attr.Adam
+	return []phase{over(len(p), flat, func(lo, hi int) {
+		if report[program.ReportApply] == 0 {
+			return
+		}
+		step := kernel.NewAdamWStep(a.Beta1, a.Beta2, a.Eps, a.Decay, lr[0], int64(t[0]))
+		kernel.AdamW(p[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], float32(report[program.ReportScale]), step)
+	})}
+}
