@@ -77,7 +77,7 @@ func (s *Source) fields() []field {
 		{key: "weight", def: "1", to: &s.Weight, check: func() string {
 			return positive(s.Weight)
 		}, doc: "Share of the tokens, against the weights of the other sources."},
-		{key: "field", def: "text", to: &s.Field, doc: "With JSONL: where the text is, or " +
+		{key: "field", def: "text", to: &s.Field, omit: s.Format == "text", doc: "With JSONL: where the text is, or " +
 			"the list of ids."},
 		{key: "id", auto: "file and line", to: &s.ID, doc: "With JSONL: the field that names " +
 			"a document."},

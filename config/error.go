@@ -48,13 +48,19 @@ func (e *Error) Error() string {
 // Unwrap makes an Error match [fault.Config].
 func (e *Error) Unwrap() error { return fault.Config }
 
+// shown is how many errors are printed. More of them have one cause.
+const shown = 100
+
 // Errors is everything that is wrong with a recipe: by line, arguments last.
 type Errors []*Error
 
 func (es Errors) Error() string {
-	s := make([]string, len(es))
-	for i, e := range es {
-		s[i] = e.Error()
+	var s []string
+	for _, e := range es[:min(len(es), shown)] {
+		s = append(s, e.Error())
+	}
+	if n := len(es) - shown; n > 0 {
+		s = append(s, fmt.Sprintf("config: and %d more", n))
 	}
 	return strings.Join(s, "\n")
 }
@@ -91,10 +97,10 @@ func excerpt(lines []string, line, col int) string {
 		return ""
 	}
 	text := lines[line-1]
-	col = min(max(col, 1), len([]rune(text))+1)
 	if len(text) > 200 { // a line that fills the screen helps nobody
 		return ""
 	}
+	col = min(max(col, 1), len([]rune(text))+1)
 	var pad strings.Builder
 	for _, c := range []rune(text)[:col-1] {
 		if c != '\t' {

@@ -165,6 +165,9 @@ func (d *reader) paths(n *yaml.Node, to *[]string) (msg, hint string) {
 	if n.Kind == yaml.SequenceNode {
 		items = n.Content
 	}
+	if !d.count(len(items), "", n) {
+		return "too many paths", ""
+	}
 	if len(items) == 0 {
 		return "got an empty list, want a path or a list of them", ""
 	}
@@ -232,6 +235,10 @@ func describe(n *yaml.Node) string {
 
 // number prints a float so that it reads back the same, as people write it.
 func number(x float64) string {
-	s := strconv.FormatFloat(x, 'g', -1, 64)
+	format := byte('g')
+	if x < 1e-3 && x > 0 {
+		format = 'e'
+	}
+	s := strconv.FormatFloat(x, format, -1, 64)
 	return strings.NewReplacer("e-0", "e-", "e+0", "e", "e+", "e").Replace(s)
 }

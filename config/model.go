@@ -57,7 +57,7 @@ func (m *Model) overrides() []field {
 	size := func(key string, to *int, doc string) field {
 		return field{
 			key: key, auto: "the preset's", to: to, doc: "With `preset`: " + doc,
-			check: func() string { return atLeast(*to, 1) },
+			check: func() string { return atLeast(*to, 1) }, omit: m.Preset == "",
 		}
 	}
 	return []field{
@@ -70,9 +70,11 @@ func (m *Model) overrides() []field {
 		size("ffn", &m.FFN, "width of the feed-forward part."),
 		{key: "rope_theta", auto: "the preset's", to: &m.RopeTheta, check: func() string {
 			return positive(m.RopeTheta)
-		}, doc: "With `preset`: base of the rotary frequencies."},
-		{key: "tied", auto: "the preset's", to: &m.Tied, doc: "With `preset`: the output " +
-			"matrix is the embedding."},
+		}, omit: m.Preset == "", doc: "With `preset`: base of the rotary frequencies."},
+		{
+			key: "tied", auto: "the preset's", to: &m.Tied, omit: m.Preset == "",
+			doc: "With `preset`: the output matrix is the embedding.",
+		},
 		size("max_positions", &m.MaxPositions, "the longest sequence the model is meant for."),
 	}
 }

@@ -25,22 +25,25 @@ const (
 
 // reader fills a recipe from a tree of nodes and keeps every error.
 type reader struct {
-	r       *Recipe
-	file    string // as the user called it
-	dir     string
-	lines   []string
-	errs    []*Error
-	place   map[string]place // by key: where its value came from
-	args    map[*yaml.Node]string
-	visited int
-	quiet   bool // filling in defaults
+	r        *Recipe
+	file     string // as the user called it
+	dir      string
+	lines    []string
+	errs     []*Error
+	place    map[string]place // by key: where its value came from
+	names    map[string]place // by key of a mapping: where the key itself stands
+	args     map[*yaml.Node]string
+	visited  int
+	quiet    bool                  // filling in defaults
+	defaults map[string]*yaml.Node // parsed, by their text
 }
 
 func newReader(r *Recipe, file string, text []byte) *reader {
 	return &reader{
 		r: r, file: file, dir: filepath.Dir(r.File),
 		lines: strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n"),
-		place: map[string]place{}, args: map[*yaml.Node]string{},
+		place: map[string]place{}, names: map[string]place{}, args: map[*yaml.Node]string{},
+		defaults: map[string]*yaml.Node{},
 	}
 }
 
@@ -127,11 +130,18 @@ func (d *reader) at(n *yaml.Node) place {
 	return place{from: filepath.Base(d.file), line: n.Line, col: n.Column}
 }
 
-// near is the place of a key, or of the nearest mapping around it that has one.
+// near is the place of the value of a key, or of the name of the nearest mapping
+// around it.
 func (d *reader) near(key string) place {
+	if d.given(key) {
+		return d.place[key]
+	}
 	for key != "" {
-		if p, ok := d.place[key]; ok && p.from != "default" {
+		if p, ok := d.names[key]; ok {
 			return p
+		}
+		if d.given(key) {
+			return d.place[key]
 		}
 		key = key[:max(0, strings.LastIndexByte(key, '.'))]
 	}
@@ -144,13 +154,26 @@ func (d *reader) given(key string) bool {
 	return ok && p.from != "default"
 }
 
+// count adds to the number of values read. It notes an error, once, and returns
+// false where there are too many.
+func (d *reader) count(more int, key string, n *yaml.Node) bool {
+	if d.quiet {
+		return true
+	}
+	before := d.visited
+	if d.visited += more; d.visited < maxNodes {
+		return true
+	}
+	if before < maxNodes {
+		d.fail(d.at(n), key, fmt.Sprintf("more than %d values, aliases counted each time", maxNodes))
+	}
+	return false
+}
+
 // resolve follows aliases and refuses what no value of a recipe is: null,
 // a tag, too many nodes. It returns nil after it has noted an error.
 func (d *reader) resolve(key string, n *yaml.Node) *yaml.Node {
-	if d.visited++; d.visited == maxNodes {
-		d.fail(d.at(n), key, fmt.Sprintf("more than %d values, aliases counted each time", maxNodes))
-	}
-	if d.visited >= maxNodes {
+	if !d.count(1, key, n) {
 		return nil
 	}
 	for i := 0; n.Kind == yaml.AliasNode; i++ {
@@ -173,14 +196,18 @@ func (d *reader) resolve(key string, n *yaml.Node) *yaml.Node {
 
 // mapping reads the fields of a mapping; n is nil where it was left out.
 func (d *reader) mapping(key string, n *yaml.Node, fields []field) {
-	var given map[string]*yaml.Node
+	var given map[string]entry
 	if n != nil {
 		given = d.pairs(key, n, keysOf(fields))
 	}
 	for i := range fields {
 		f := &fields[i]
 		k := join(key, f.key)
-		v, ok := given[f.key]
+		e, ok := given[f.key]
+		v := e.value
+		if ok && v.Kind == yaml.MappingNode {
+			d.names[k] = d.at(e.key)
+		}
 		switch {
 		case ok && f.plan != "":
 			d.fail(d.at(v), k, f.plan+": not yet built")
@@ -194,10 +221,13 @@ func (d *reader) mapping(key string, n *yaml.Node, fields []field) {
 	}
 }
 
+// entry is a key with its value.
+type entry struct{ key, value *yaml.Node }
+
 // pairs gives the values of a mapping by key and notes keys that stand twice
 // or are not known.
-func (d *reader) pairs(key string, n *yaml.Node, known []string) map[string]*yaml.Node {
-	m := map[string]*yaml.Node{}
+func (d *reader) pairs(key string, n *yaml.Node, known []string) map[string]entry {
+	m := map[string]entry{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		switch {
@@ -205,12 +235,12 @@ func (d *reader) pairs(key string, n *yaml.Node, known []string) map[string]*yam
 			d.fail(d.at(k), key, "a key must be a plain word")
 		case k.Tag == "!!merge":
 			d.fail(d.at(k), key, "merge keys (<<) are not read", "write the keys out")
-		case m[k.Value] != nil:
+		case m[k.Value].key != nil:
 			d.fail(d.at(k), join(key, k.Value), "the key stands twice in this mapping")
 		case known != nil && !slices.Contains(known, k.Value):
 			d.fail(d.at(k), join(key, k.Value), "unknown key", didYouMean(k.Value, known))
 		default:
-			m[k.Value] = v
+			m[k.Value] = entry{k, v}
 		}
 	}
 	return m
@@ -222,10 +252,17 @@ func (d *reader) absent(key string, f *field) {
 	d.quiet = true
 	defer func() { d.quiet = quiet }()
 	if f.def != "" {
-		var doc yaml.Node
-		if err := yaml.Load([]byte(f.def), &doc); err == nil {
-			d.value(key, doc.Content[0], f)
+		n := d.defaults[f.def]
+		if n == nil {
+			var doc yaml.Node
+			if err := yaml.Load([]byte(f.def), &doc); err != nil {
+				d.fail(place{}, key, "its default is not YAML: "+err.Error())
+				return
+			}
+			n = doc.Content[0]
+			d.defaults[f.def] = n
 		}
+		d.value(key, n, f)
 		return
 	}
 	if g, ok := f.to.(group); ok {
@@ -354,7 +391,7 @@ func (d *reader) dict(key string, n *yaml.Node, m dict) {
 	i := 0
 	for j := 0; j+1 < len(n.Content); j += 2 {
 		name := n.Content[j].Value
-		v, ok := pairs[name]
+		e, ok := pairs[name]
 		if !ok {
 			continue
 		}
@@ -364,7 +401,7 @@ func (d *reader) dict(key string, n *yaml.Node, m dict) {
 		if strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" ||
 			name == "" {
 			d.fail(d.at(n.Content[j]), k, "a name has letters, digits, - and _")
-		} else if v = d.resolve(k, v); v != nil {
+		} else if v := d.resolve(k, e.value); v != nil {
 			d.place[k] = d.at(v)
 			d.group(k, v, m.at(i))
 		}

@@ -95,7 +95,9 @@ func Parse(file string, text []byte, overrides []string) (*Recipe, error) {
 		d.override(root, arg)
 	}
 	d.mapping("", root, r.fields())
-	d.rules()
+	if d.visited < maxNodes {
+		d.rules()
+	}
 	r.shown, r.place, r.lines = file, d.place, d.lines
 	if err := joined(d.errs); err != nil {
 		return nil, err
