@@ -96,7 +96,7 @@ func (c attnCase) grad(dqkv, o, lse, do, scratch []float32) {
 
 // TestAttentionTwin: outputs are averages of values N(0,1), so the budget is
 // absolute. That of the gradients is relative to their terms, plus the rounding
-// of do·v − delta. Both are about twice what 2000 rows showed.
+// of do·v − delta. All are about twice what 3000 rows showed.
 func TestAttentionTwin(t *testing.T) {
 	b := newBench(t)
 	for range 24 {
@@ -109,13 +109,13 @@ func TestAttentionTwin(t *testing.T) {
 			func(int) float64 { return float64(nan) })
 		wantO, wantLSE, wantD, size := c.twin(wide(do))
 		c.run(o, lse, []int{0, c.T}, scratch)
-		near(t, "o", o, wantO, ones(n, 1), 32*eps)
-		near(t, "lse", lse, wantLSE, ones(c.T*c.H, 4), 16*eps)
+		near(t, "o", o, wantO, ones(n, 1), 48*eps)
+		near(t, "lse", lse, wantLSE, ones(c.T*c.H, 4), 10*eps)
 		c.grad(dqkv, o, lse, do, scratch[:AttentionGradScratch(c.Heads, c.T)])
 		for i := range size {
 			size[i] += 4
 		}
-		near(t, "dqkv", dqkv, wantD, size, 32*eps)
+		near(t, "dqkv", dqkv, wantD, size, 20*eps)
 
 		if c.T == 0 {
 			continue

@@ -80,9 +80,9 @@ func rmsTwin(x, w, dy []float64, eps float64) (y, dx, dw, dxSize, dwSize []float
 	return y, dx, dw, dxSize, dwSize
 }
 
-// TestRMSNormTwin: the sum of squares has only positive terms, so its error is
-// at most (D+1)·2⁻²⁴, half of which reaches the root; the budget is what 4000
-// shapes showed, doubled.
+// TestRMSNormTwin: the sum of squares has only positive terms, so its relative
+// error is at most (D+1)·2⁻²⁴, half of which reaches the root; it grows like a
+// random walk, and the budget is about twice what 30000 shapes showed.
 func TestRMSNormTwin(t *testing.T) {
 	b := newBench(t)
 	for range 200 {

@@ -154,13 +154,6 @@ func report(b *testing.B, flops int) {
 	b.ReportMetric(float64(flops)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GF/s")
 }
 
-func noAllocs(t *testing.T, what string, f func()) {
-	t.Helper()
-	if n := testing.AllocsPerRun(2, f); n != 0 {
-		t.Errorf("%s: %v allocations, want none", what, n)
-	}
-}
-
 // equal fails unless got is want.
 func equal[T comparable](b testing.TB, what string, got, want T) {
 	b.Helper()

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// kernelCase is one kernel on operands of a usual shape.
+type kernelCase struct {
+	name  string
+	elems int         // elements that a call writes, and
+	flops int         // its operations, or 0 if bytes are what counts
+	out   [][]float32 // what it writes
+	call  func()
+}
+
+// run calls the kernel once.
+func (c kernelCase) run() [][]float32 { c.call(); return c.out }
+
+// kernelCases are all kernels, with the same operands on every host. The
+// operands of one do not depend on the others before it.
+func kernelCases() []kernelCase {
+	return append(append(productCases(), rowCases()...), headCases()...)
+}
+
+func newFixed(seed uint64) fixed { return fixed{rand.New(rand.NewPCG(seed, 2))} }
+
+func productCases() []kernelCase {
+	const m, n, k = 66, 130, 131
+	f := newFixed(1)
+	a, b, c, s := f.floats(m*k), f.floats(n*k), f.floats(m*n), make([]float32, GemmScratch)
+	gemm := func(form string, m, n int, call func(c []float32)) kernelCase {
+		c := append([]float32(nil), c[:m*n]...)
+		return kernelCase{"Gemm" + form, m * n, 2 * m * n * k, [][]float32{c}, func() { call(c) }}
+	}
+	h := Heads{4, 2, 32}
+	const T = 130
+	qkv, do, pos := f.floats(T*h.Width()), f.floats(T*h.H*h.K), make([]int32, T)
+	for t := range pos {
+		pos[t] = int32(t % 100)
+	}
+	o, lse, dqkv := make([]float32, T*h.H*h.K), make([]float32, T*h.H), make([]float32, T*h.Width())
+	cached, cache := make([]float32, h.H*h.K), make([]float32, T*2*h.G*h.K)
+	as, gs := make([]float32, AttentionScratch(h, T)), make([]float32, AttentionGradScratch(h, T))
+	slots := make([]int32, T)
+	at := make([]int32, T)
+	for t := range at {
+		at[t] = int32(t)
+	}
+	return []kernelCase{
+		gemm("NT", m, n, func(c []float32) { GemmNT(c, a, b, m, n, k, n, k, k, true, s) }),
+		gemm("NN", m, n, func(c []float32) { GemmNN(c, a, b, m, n, k, n, k, n, true) }),
+		gemm("TN", m, n, func(c []float32) { GemmTN(c, a, b, m, n, k, n, m, n, true) }),
+		gemm("NT1", 1, n, func(c []float32) { GemmNT(c, a, b, 1, n, k, n, k, k, true, s) }),
+		{"Attention", T * h.K, 4 * h.H * h.K * T * T / 2, [][]float32{o, lse}, func() {
+			for j := range h.H {
+				Attention(o, lse, qkv, pos, h, j, 0, T, as)
+			}
+		}},
+		{"AttentionGrad", T * h.Width(), 14 * h.H * h.K * T * T / 2, [][]float32{dqkv}, func() {
+			for j := range h.H { // on its own, it has what it needs
+				Attention(o, lse, qkv, pos, h, j, 0, T, as)
+			}
+			for g := range h.G {
+				AttentionGrad(dqkv, qkv, o, lse, do, pos, h, g, gs)
+			}
+		}},
+		{"AttentionCached", h.H * h.K, 4 * h.H * h.K * T, [][]float32{cached}, func() {
+			CacheAppend(cache, qkv, slots, at, T, h)
+			AttentionCached(cached, qkv, cache, 0, T-1, T, h, 0, h.H, as)
+		}},
+	}
+}
+
+func rowCases() []kernelCase {
+	const N, D, F = 33, 130, 67
+	f := newFixed(2)
+	x, dy, w, y := f.floats(N*D), f.floats(N*D), f.floats(D), make([]float32, N*D)
+	dx, dw, r := make([]float32, N*D), f.floats(D), make([]float32, N)
+	db, acc := f.floats(D), f.floats(N*D)
+	gx, gy, gdx := f.floats(2*N*F), f.floats(N*F), make([]float32, 2*N*F)
+	gdy := f.floats(N * F)
+	h := Heads{3, 1, 26}
+	cos, sin, pos := f.floats(N*13), f.floats(N*13), make([]int32, N)
+	ids := make([]int32, N)
+	for n := range N {
+		pos[n], ids[n] = int32(N-1-n), int32(n*7%20)
+	}
+	table := f.floats(16 * D)
+	p, m, v := f.floats(N*D), f.floats(N*D), f.floats(N*D)
+	for i := range v {
+		v[i] *= v[i]
+	}
+	step := NewAdamWStep(0.9, 0.95, 1e-8, 0.1, 3e-3, 5)
+	sum := make([]float32, 1)
+	e := make([]float32, N*D)
+	return []kernelCase{
+		{"RMSNorm", N * D, 0, [][]float32{y}, func() { RMSNorm(y, x, w, 1e-5) }},
+		{"RMSNormInv", N * D, 0, [][]float32{r}, func() { RMSNormInv(r, x, D, 1e-5) }},
+		{"RMSNormGradX", N * D, 0, [][]float32{dx}, func() {
+			RMSNormInv(r, x, D, 1e-5)
+			RMSNormGradX(dx, dy, x, w, r)
+		}},
+		{"RMSNormGradW", N * D, 0, [][]float32{dw}, func() {
+			RMSNormInv(r, x, D, 1e-5)
+			RMSNormGradW(dw, dy, x, r, 0, D)
+		}},
+		{"RoPE", N * D, 0, [][]float32{y}, func() { RoPE(y, x, pos, cos, sin, h, false) }},
+		{"SwiGLU", N * F, 0, [][]float32{gy}, func() { SwiGLU(gy, gx, F) }},
+		{"SwiGLUGrad", 2 * N * F, 0, [][]float32{gdx}, func() { SwiGLUGrad(gdx, gdy, gx, F) }},
+		{"Embed", N * D, 0, [][]float32{y}, func() { Embed(y, table, ids, D, 2) }},
+		{"EmbedGrad", N * D, 0, [][]float32{table}, func() { EmbedGrad(table, dy, ids, D, 2, 0, D) }},
+		{"Add", N * D, 0, [][]float32{y}, func() { Add(y, x, dy) }},
+		{"AddInto", N * D, 0, [][]float32{acc}, func() { AddInto(acc, x) }},
+		{"Scale", N * D, 0, [][]float32{y}, func() { Scale(y, x, 0.3) }},
+		{"Copy", N * D, 0, [][]float32{y}, func() { Copy(y, x) }},
+		{"AddBias", N * D, 0, [][]float32{y}, func() { AddBias(y, x, w) }},
+		{"BiasGrad", N * D, 0, [][]float32{db}, func() { BiasGrad(db, dy, 0, D) }},
+		{"HasNonFinite", N * D, 0, nil, func() { HasNonFinite(x) }},
+		{"SumSquares", N * D, 0, [][]float32{sum}, func() { sum[0] = float32(SumSquares(1, x, 0.5)) }},
+		{"AdamW", N * D, 0, [][]float32{p, m, v}, func() { AdamW(p, m, v, dy, 0.1, step) }},
+		{"Exp32", N * D, 0, [][]float32{e}, func() {
+			for i, v := range x {
+				e[i] = Exp32(20 * v)
+			}
+		}},
+	}
+}
+
+func headCases() []kernelCase {
+	const N, V, k = 17, 300, 4
+	f := newFixed(3)
+	z, labels, stats := f.floats(N*V), make([]int32, N), make([]float32, 3*N)
+	for n := range labels {
+		labels[n] = int32(n*31%V) - 20
+	}
+	lse, loss, lp := make([]float32, N), make([]float32, N), make([]float32, N)
+	value, id := make([]float32, N*k), make([]int32, N*k)
+	all := func() {
+		HeadStatsBegin(stats)
+		HeadStats(stats, z, labels, 0, 256, V)
+		HeadStats(stats, z[256:], labels, 256, V-256, V)
+	}
+	g := f.floats(N * V)
+	return []kernelCase{
+		{"HeadStats", N * V, 0, [][]float32{stats}, all},
+		{"HeadLoss", N, 0, [][]float32{lse, loss, lp}, func() {
+			all()
+			HeadLoss(lse, loss, stats, labels)
+			HeadLogProbs(lp, stats, labels)
+		}},
+		{"HeadGrad", N * V, 0, [][]float32{g}, func() {
+			all()
+			HeadLoss(lse, loss, stats, labels)
+			copy(g, z)
+			HeadGrad(g, lse, labels, 0, V, V)
+		}},
+		{"TopK", N * V, 0, [][]float32{value}, func() {
+			TopKBegin(value, id)
+			TopK(value, id, z, k, 0, V, V)
+		}},
+	}
+}
+
+// BenchmarkKernel runs every kernel on a shape that fits the caches.
+func BenchmarkKernel(b *testing.B) {
+	for _, c := range kernelCases() {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				c.call()
+			}
+			ns := b.Elapsed().Seconds() * 1e9 / float64(b.N)
+			if c.flops > 0 {
+				b.ReportMetric(float64(c.flops)/ns, "GF/s")
+			} else {
+				b.ReportMetric(ns/float64(c.elems), "ns/element")
+			}
+		})
+	}
+}
