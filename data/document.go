@@ -139,6 +139,9 @@ func (s *source) parse(r ref, line []byte, c *scratch) (Document, reason, error)
 		}
 		return Document{}, none, s.bad(r, int64(off), "%w", err)
 	}
+	if string(v.mask) == "null" {
+		v.mask = nil
+	}
 	d := Document{ID: s.id(r, v.id)}
 	if v.text == nil {
 		return d, none, s.bad(r, 0, "no field %q: the line has %s", s.Field, strings.Join(v.keys, ", "))
@@ -213,7 +216,7 @@ func (s *source) ids(r ref, d Document, v values, c *scratch) (Document, reason,
 			s.Field, i, raw, limit-1)
 	}
 	d.IDs = ids
-	if v.mask != nil && v.mask[0] != 'n' {
+	if v.mask != nil {
 		if v.mask[0] != '[' {
 			return d, none, s.bad(r, 0, "field %q: got %.20s, want a list of 0 and 1", s.Mask, v.mask)
 		}
