@@ -69,12 +69,17 @@ func Verify(s blob.Store, name string) error {
 		return err
 	}
 	errs := make([]error, len(m.Files))
+	scratch := int64(1)
+	for _, f := range m.Files {
+		scratch = min(max(scratch, f.Bytes), 1<<20)
+	}
 	var wg sync.WaitGroup
 	next := make(chan int)
 	for range min(4, runtime.GOMAXPROCS(0), len(m.Files)) {
 		wg.Go(func() {
+			buf := make([]byte, scratch)
 			for i := range next {
-				errs[i] = m.Files[i].checkHash(s, name)
+				errs[i] = m.Files[i].checkHash(s, name, buf)
 			}
 		})
 	}

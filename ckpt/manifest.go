@@ -124,15 +124,14 @@ func (e entry) open(s blob.Store, dir string) (blob.Reader, error) {
 	return r, nil
 }
 
-// checkHash reports a file that does not hold what was written.
-func (e entry) checkHash(s blob.Store, dir string) error {
+// checkHash reports a file that does not hold what was written. buf is scratch.
+func (e entry) checkHash(s blob.Store, dir string, buf []byte) error {
 	r, err := e.open(s, dir)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
 	h := sha256.New()
-	buf := make([]byte, 1<<20)
 	if _, err := io.CopyBuffer(h, io.NewSectionReader(r, 0, e.Bytes), buf); err != nil {
 		return fault.Statef("ckpt: %w", err)
 	}

@@ -223,11 +223,15 @@ func (p *Plan) Write(dir string, create func(name string, fill func(io.Writer) e
 }
 
 func (f PlannedFile) write(w io.Writer) error {
-	bw := bufio.NewWriterSize(w, 1<<20)
+	bw := bufio.NewWriterSize(w, int(min(1<<20, f.Bytes)))
 	if _, err := bw.Write(f.header); err != nil {
 		return err
 	}
-	var src [chunk]float32
+	most := 0
+	for _, t := range f.tensors {
+		most = max(most, t.len())
+	}
+	src := make([]float32, min(chunk, most))
 	p := chunks.Get().(*[]byte)
 	defer chunks.Put(p)
 	for _, t := range f.tensors {
