@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"sync"
+	"unicode/utf8"
+)
+
+// UnicodeVersion is the version of the Unicode Character Database that \p{L}
+// and \p{N} of the splitting patterns follow. It is the version of the regular
+// expression engine inside Hugging Face tokenizers 0.23, not Go's: a splitter
+// that knows more letters than the reference produces other ids.
+const UnicodeVersion = "16.0"
+
+// Properties of a code point, one bit each. Several can be set.
+const (
+	isLetter  = 1 << iota // \p{L}
+	isNumber              // \p{N}
+	isSpace               // \s
+	isNumeric             // split off by Digits
+	isPunct               // split off by Punctuation
+	isWord                // \w
+)
+
+// classTable holds the properties of every code point in blocks of 256; equal
+// blocks are stored once. ascii is the part that most text needs.
+type classTable struct {
+	ascii  [utf8.RuneSelf]uint8
+	index  [(utf8.MaxRune + 1) >> 8]uint16
+	blocks [][256]uint8
+}
+
+// classes is computed once from the tables, then only read.
+var classes = sync.OnceValue(func() *classTable {
+	all := make([]uint8, utf8.MaxRune+1)
+	mark := func(pairs []uint32, bit uint8) {
+		for i := 0; i < len(pairs); i += 2 {
+			for c := pairs[i]; c <= pairs[i+1]; c++ {
+				all[c] |= bit
+			}
+		}
+	}
+	mark(letters[:], isLetter)
+	mark(numbers[:], isNumber)
+	mark(spaces[:], isSpace)
+	mark(numerics[:], isNumeric)
+	mark(puncts[:], isPunct)
+	mark(words[:], isWord)
+
+	t := new(classTable)
+	known := map[[256]uint8]uint16{}
+	for i := range t.index {
+		b := [256]uint8(all[i<<8:])
+		k, ok := known[b]
+		if !ok {
+			k = uint16(len(t.blocks))
+			known[b] = k
+			t.blocks = append(t.blocks, b)
+		}
+		t.index[i] = k
+	}
+	copy(t.ascii[:], all)
+	return t
+})
+
+// of is the properties of r, which must be a code point.
+func (t *classTable) of(r rune) uint8 {
+	return t.blocks[t.index[r>>8]][r&0xff]
+}
+
+// at is the properties and the length of the code point that starts at s[i].
+// A byte that is not UTF-8 is a code point of its own with no properties, as
+// U+FFFD is.
+func (t *classTable) at(s []byte, i int) (class uint8, size int) {
+	if c := s[i]; c < utf8.RuneSelf {
+		return t.ascii[c], 1
+	}
+	r, n := utf8.DecodeRune(s[i:])
+	return t.of(r), n
+}
+
+// lowerMap is lowercase letter by capital letter, for the normalizer Lowercase.
+var lowerMap = sync.OnceValue(func() map[rune]rune {
+	m := map[rune]rune{}
+	for _, run := range lowerRuns {
+		for c := run[0]; c <= run[1]; c += run[2] {
+			m[c] = c + run[3]
+		}
+	}
+	return m
+})

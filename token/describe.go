@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Describe says what the tokenizer is made of, one fact a line.
+func (t *Tokenizer) Describe() string {
+	var b strings.Builder
+	line := func(key, format string, args ...any) {
+		fmt.Fprintf(&b, "%-14s %s\n", key, fmt.Sprintf(format, args...))
+	}
+	known := 0
+	for _, has := range t.words.has {
+		if has {
+			known++
+		}
+	}
+	line("family", "%s", t.family)
+	line("tokens", "%d, ids up to %d", known, t.Size()-1)
+	for _, kv := range t.about {
+		line(kv[0], "%s", kv[1])
+	}
+	for _, e := range []struct {
+		key string
+		id  int32
+	}{{"bos", t.bos}, {"eos", t.eos}} {
+		if tok, ok := t.Token(e.id); ok {
+			line(e.key, "%d %q", e.id, tok)
+		} else {
+			line(e.key, "none")
+		}
+	}
+	return b.String()
+}
+
+func (t *Tokenizer) note(key, value string) { t.about = append(t.about, [2]string{key, value}) }
+
+func (t *Tokenizer) describeJSON(root node) {
+	t.note("merges", fmt.Sprint(t.pipe.model.merges.size))
+	for _, key := range []string{"normalizer", "pre_tokenizer", "post_processor", "decoder"} {
+		for i := 0; i+1 < len(root.kids); i += 2 {
+			if root.kids[i].text == key {
+				t.note(key, outline(root.kids[i+1]))
+			}
+		}
+	}
+	special := 0
+	for _, a := range t.pipe.added {
+		if a.special {
+			special++
+		}
+	}
+	t.note("added tokens", fmt.Sprintf("%d, of which %d special", len(t.pipe.added), special))
+	t.note("unicode", t.unicode())
+}
+
+// unicode names the version of the tables that the splitters use.
+func (t *Tokenizer) unicode() string {
+	for _, s := range t.pipe.stages {
+		if _, ok := s.(patternStage); ok {
+			return "15.0, of the regular expression engine; the reference has " + UnicodeVersion
+		}
+	}
+	return UnicodeVersion
+}
+
+// outline is the type of a component, and of those inside it.
+func outline(v node) string {
+	if v.kind != '{' {
+		return "none"
+	}
+	var name string
+	var inner []string
+	for i := 0; i+1 < len(v.kids); i += 2 {
+		switch v.kids[i].text {
+		case "type":
+			name = v.kids[i+1].text
+		case "normalizers", "pretokenizers", "processors", "decoders":
+			for _, k := range v.kids[i+1].kids {
+				inner = append(inner, outline(k))
+			}
+		}
+	}
+	if inner != nil {
+		return name + "(" + strings.Join(inner, ", ") + ")"
+	}
+	return name
+}
+
+func (t *Tokenizer) describeSentencePiece(f *spFile) {
+	t.note("normalizer", f.spec.name)
+	t.note("byte fallback", fmt.Sprint(f.spec.fallback))
+	t.note("space in front", fmt.Sprint(f.spec.prefix))
+	t.note("spaces joined", fmt.Sprint(f.spec.trim))
+}

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package token is text ⇄ ids, and training a tokenizer. It can be checked
+// with a string and a list of ints, and knows nothing of tensors.
+//
+// Types to know: [Tokenizer] turns text into ids and back; [Decoder] does the
+// way back one id at a time, for text that is being generated; [TrainOptions]
+// says what [Train] should learn from documents.
+//
+//	t, err := token.Open("model")              // tokenizer.json or tokenizer.model
+//	ids := t.Encode(nil, []byte("Hello"))      // without begin-of-sequence
+//	text := t.Decode(ids)                      // "Hello"
+//
+// Read are tokenizer.json with a BPE model, over bytes (GPT-2, Llama 3, Qwen 2)
+// or over characters with byte fallback (Llama 2), and SentencePiece models of
+// the type BPE. Ids are those of Hugging Face tokenizers and of SentencePiece,
+// or the file is refused with the name of what is not understood. Trained is
+// byte-level BPE.
+//
+// How it works: pipeline.go cuts out added tokens, normalizes (normal.go),
+// splits (split.go, and scan.go for the usual patterns) and hands pieces to
+// model.go, which makes symbols of them and merges those (merge.go). decode.go
+// is the way back. sentencepiece.go is the same for that family.
+//
+// Not here: unigram, WordPiece and character maps of SentencePiece; chat
+// templates (room template); what stands between documents (room data).
+package token

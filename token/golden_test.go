@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// hardStrings are the strings of testdata/strings.jsonl; see golden.py there.
+func hardStrings(t testing.TB) [][]byte {
+	t.Helper()
+	var out [][]byte
+	for _, line := range readLines(t, "testdata/strings.jsonl") {
+		var bad struct{ B []byte }
+		var s string
+		if err := json.Unmarshal(line, &s); err == nil {
+			out = append(out, []byte(s))
+		} else if err := json.Unmarshal(line, &bad); err == nil {
+			out = append(out, bad.B)
+		} else {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func readLines(t testing.TB, file string) [][]byte {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out [][]byte
+	sc := bufio.NewScanner(f)
+	sc.Buffer(nil, 1<<20)
+	for sc.Scan() {
+		out = append(out, slices.Clone(sc.Bytes()))
+	}
+	if sc.Err() != nil {
+		t.Fatal(sc.Err())
+	}
+	return out
+}
+
+// golden is what the reference makes of one string.
+type golden struct {
+	I []int32
+	S []int32
+	D *string
+}
+
+func mustOpen(t testing.TB, path string) *Tokenizer {
+	t.Helper()
+	tok, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// TestGolden compares ids, ids with special tokens and decoded text with those
+// of Hugging Face tokenizers and SentencePiece on every hard string.
+func TestGolden(t *testing.T) {
+	for _, name := range []string{
+		"gpt2.json", "prefix.json", "llama3.json", "qwen2.json", "other.json", "words.json", "fused.json",
+		"llama2.json", "metaspace.json", "metasplit.json", "piece.model", "trim.model", "ours/tokenizer.json",
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := strings.TrimSuffix(strings.TrimSuffix(name, filepath.Ext(name)), "/tokenizer")
+			compareGolden(t, mustOpen(t, "testdata/"+name), "testdata/"+base+".golden.jsonl")
+		})
+	}
+}
+
+func compareGolden(t *testing.T, tok *Tokenizer, file string) {
+	t.Helper()
+	texts, rows := hardStrings(t), readLines(t, file)
+	if len(texts) != len(rows) || len(texts) < 500 {
+		t.Fatalf("%d strings, %d rows, want the same number, over 500", len(texts), len(rows))
+	}
+	bad := 0
+	for k, text := range texts {
+		var want golden
+		if err := json.Unmarshal(rows[k], &want); err != nil {
+			t.Fatal(err)
+		}
+		if want.I == nil {
+			continue // the reference takes no such string
+		}
+		if want.S == nil {
+			want.S = want.I
+		}
+		ids := tok.Encode(nil, text)
+		special := tok.EncodeSpecial(nil, text)
+		decoded, wantText := tok.Decode(want.I), string(text)
+		if want.D != nil {
+			wantText = *want.D
+		}
+		if tok.pipe != nil && tok.pipe.model.byteLevel { // see the Differs of Decode
+			decoded = strings.ToValidUTF8(decoded, "\ufffd")
+		}
+		if !slices.Equal(ids, want.I) || !slices.Equal(special, want.S) || decoded != wantText {
+			t.Errorf("line %d %q:\n got ids %v\nwant ids %v\n got special %v\nwant special %v\n got %q\nwant %q",
+				k+1, text, ids, want.I, special, want.S, decoded, wantText)
+			if bad++; bad > 8 {
+				t.FailNow()
+			}
+		}
+		if !utf8.Valid(text) && tok.pipe != nil {
+			t.Fatal("a golden for a string that the reference cannot take")
+		}
+	}
+}

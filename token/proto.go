@@ -1,0 +1,356 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// spFile is what a SentencePiece model file holds, as far as it matters here.
+type spFile struct {
+	pieces []spPiece
+	kind   uint64 // 1 unigram, 2 BPE, 3 words, 4 characters
+	spec   spSpec
+	bos    int64
+	eos    int64
+}
+
+type spPiece struct {
+	text  string
+	score float32
+	kind  uint64
+}
+
+// spSpec is the part of the settings that encoding and decoding depend on.
+type spSpec struct {
+	prefix     bool // add_dummy_prefix
+	trim       bool // remove_extra_whitespaces
+	escape     bool // escape_whitespaces
+	fallback   bool // byte_fallback
+	suffix     bool // treat_whitespace_as_suffix
+	charsmap   bool // there is a normalization table
+	denormal   bool // and one for decoding
+	name       string
+	unkSurface string
+}
+
+// fields calls f for each field of a message. Field numbers and types are those
+// of sentencepiece_model.proto.
+func fields(b []byte, f func(num protowire.Number, val uint64, data []byte) error) error {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		var val uint64
+		var data []byte
+		switch typ {
+		case protowire.VarintType:
+			val, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed32Type:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(b)
+			val = uint64(v)
+		case protowire.BytesType:
+			data, n = protowire.ConsumeBytes(b)
+			if data == nil {
+				data = []byte{}
+			}
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		if err := f(num, val, data); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func parseSentencePiece(b []byte) (*spFile, error) {
+	f := &spFile{
+		kind: 1, bos: 1, eos: 2,
+		spec: spSpec{prefix: true, trim: true, escape: true, unkSurface: " \u2047 "},
+	}
+	err := fields(b, func(num protowire.Number, _ uint64, data []byte) error {
+		switch {
+		case num == 1 && data != nil:
+			return f.piece(data)
+		case num == 2 && data != nil:
+			return f.trainer(data)
+		case num == 3 && data != nil:
+			return f.normalizer(data)
+		case num == 5 && data != nil:
+			return fields(data, func(num protowire.Number, _ uint64, data []byte) error {
+				f.spec.denormal = f.spec.denormal || num == 2 && len(data) > 0
+				return nil
+			})
+		}
+		return nil
+	})
+	return f, err
+}
+
+func (f *spFile) piece(b []byte) error {
+	p := spPiece{kind: spNormal}
+	err := fields(b, func(num protowire.Number, val uint64, data []byte) error {
+		switch num {
+		case 1:
+			p.text = string(data)
+		case 2:
+			p.score = math.Float32frombits(uint32(val))
+		case 3:
+			p.kind = val
+		}
+		return nil
+	})
+	f.pieces = append(f.pieces, p)
+	return err
+}
+
+func (f *spFile) trainer(b []byte) error {
+	return fields(b, func(num protowire.Number, val uint64, data []byte) error {
+		switch num {
+		case 3:
+			f.kind = val
+		case 24:
+			f.spec.suffix = val != 0
+		case 35:
+			f.spec.fallback = val != 0
+		case 41:
+			f.bos = int64(int32(val))
+		case 42:
+			f.eos = int64(int32(val))
+		case 44:
+			f.spec.unkSurface = string(data)
+		}
+		return nil
+	})
+}
+
+func (f *spFile) normalizer(b []byte) error {
+	return fields(b, func(num protowire.Number, val uint64, data []byte) error {
+		switch num {
+		case 1:
+			f.spec.name = string(data)
+		case 2:
+			f.spec.charsmap = len(data) > 0
+		case 3:
+			f.spec.prefix = val != 0
+		case 4:
+			f.spec.trim = val != 0
+		case 5:
+			f.spec.escape = val != 0
+		}
+		return nil
+	})
+}
+
+// check refuses what would encode to other ids here than in the reference.
+func (f *spFile) check() error {
+	switch {
+	case len(f.pieces) == 0:
+		return fmt.Errorf("not a SentencePiece model: no pieces")
+	case f.kind == 1:
+		return fmt.Errorf("unigram: not yet")
+	case f.kind != 2:
+		return fmt.Errorf("model type %d: got neither BPE (2) nor a type that is planned", f.kind)
+	case f.spec.charsmap:
+		return fmt.Errorf("normalizer %q with a character map: not yet; only identity", f.spec.name)
+	case f.spec.denormal:
+		return fmt.Errorf("denormalizer with a character map: not yet")
+	case f.spec.suffix:
+		return fmt.Errorf("treat_whitespace_as_suffix: not yet")
+	}
+	return nil
+}
+
+// newSentencePiece builds the tables of a model.
+func newSentencePiece(f *spFile) (*Tokenizer, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	m := &spModel{spec: f.spec, bytes: map[int32]byte{}}
+	t := &Tokenizer{family: "SentencePiece BPE", sp: m, lookup: map[string]int32{}, bos: -1, eos: -1}
+	b := spBuilder{m: m, t: t, symbols: map[string]int32{}, unk: -1}
+	for i, p := range f.pieces {
+		if err := b.add(int32(i), p); err != nil {
+			return nil, fmt.Errorf("piece %d %q: %w", i, p.text, err)
+		}
+	}
+	if b.unk < 0 {
+		return nil, fmt.Errorf("no piece is of the type unknown")
+	}
+	if f.spec.fallback && len(m.bytes) != 256 {
+		return nil, fmt.Errorf("byte_fallback: got %d byte pieces, want 256", len(m.bytes))
+	}
+	b.finish(f)
+	if f.bos >= 0 && f.bos < int64(len(f.pieces)) {
+		t.bos = int32(f.bos)
+	}
+	if f.eos >= 0 && f.eos < int64(len(f.pieces)) {
+		t.eos = int32(f.eos)
+	}
+	t.describeSentencePiece(f)
+	return t, nil
+}
+
+// spBuilder gathers the symbols of a model: its pieces, and the characters that
+// are part of a piece without being one.
+type spBuilder struct {
+	m       *spModel
+	t       *Tokenizer
+	symbols map[string]int32
+	users   []int32
+	unk     int32
+}
+
+func (b *spBuilder) add(id int32, p spPiece) error {
+	if p.text == "" || !utf8.ValidString(p.text) {
+		return fmt.Errorf("want a text that is UTF-8 and not empty")
+	}
+	if _, ok := b.t.lookup[p.text]; ok {
+		return fmt.Errorf("stands twice in the model")
+	}
+	if p.score != p.score {
+		return fmt.Errorf("score is not a number")
+	}
+	switch p.kind {
+	case spNormal:
+		b.symbols[p.text] = id
+	case spUser:
+		b.symbols[p.text] = id
+		b.users = append(b.users, id)
+	case spUnknown:
+		if b.unk >= 0 {
+			return fmt.Errorf("a second piece of the type unknown")
+		}
+		b.unk = id
+	case spControl:
+	case spByte:
+		v, ok := byteToken(p.text)
+		if !ok || !b.m.spec.fallback || p.text != fmt.Sprintf("<0x%02X>", v) {
+			return fmt.Errorf("a byte piece is <0x00> to <0xFF>, with byte_fallback set")
+		}
+		b.m.bytes[id] = v
+	case spUnused:
+		return fmt.Errorf("type UNUSED: not yet")
+	default:
+		return fmt.Errorf("unknown type %d", p.kind)
+	}
+	b.t.lookup[p.text] = id
+	b.t.words.set(id, p.text)
+	b.m.kinds = append(b.m.kinds, byte(p.kind))
+	return nil
+}
+
+// finish fills the model. A pair of symbols merges if their texts joined are a
+// piece; the rank of the merge is the place of the piece's score among all.
+func (b *spBuilder) finish(f *spFile) {
+	mod := &b.m.model
+	mod.size, mod.unk, mod.piece = int32(len(f.pieces)), b.unk, true
+	if b.m.spec.fallback {
+		mod.fallback = new([256]int32)
+		for id, v := range b.m.bytes {
+			mod.fallback[v] = id
+		}
+	}
+	b.characters(f)
+	for _, id := range b.users {
+		if mod.frozen == nil {
+			mod.frozen = newTrie()
+		}
+		mod.frozen.add(f.pieces[id].text, b.extraSymbol(id))
+	}
+	b.merges(f)
+	_, known := b.symbols[meta]
+	mod.cut = known && canCut(func(yield func(string) bool) {
+		for s := range b.symbols {
+			if !yield(s) {
+				return
+			}
+		}
+	})
+}
+
+// extraSymbol makes a symbol that is no id but stands for one, or for none.
+func (b *spBuilder) extraSymbol(id int32) int32 {
+	mod := &b.m.model
+	mod.extra = append(mod.extra, id)
+	return mod.size + int32(len(mod.extra)) - 1
+}
+
+// characters fills the symbol of each character.
+func (b *spBuilder) characters(f *spFile) {
+	mod := &b.m.model
+	mod.runes = map[rune]int32{}
+	for i := range mod.first {
+		mod.first[i] = -1
+	}
+	for _, p := range f.pieces {
+		if p.kind != spNormal && p.kind != spUser {
+			continue
+		}
+		for _, r := range p.text {
+			s := string(r)
+			sym, ok := b.symbols[s]
+			if !ok {
+				sym = b.extraSymbol(-1)
+				b.symbols[s] = sym
+			}
+			if r < utf8.RuneSelf {
+				mod.first[r] = sym
+			} else {
+				mod.runes[r] = sym
+			}
+		}
+	}
+}
+
+func (b *spBuilder) merges(f *spFile) {
+	type merge struct{ left, right, id int32 }
+	var list []merge
+	for i, p := range f.pieces {
+		if p.kind != spNormal && p.kind != spUser {
+			continue
+		}
+		for at := range p.text {
+			left, ok1 := b.symbols[p.text[:at]]
+			right, ok2 := b.symbols[p.text[at:]]
+			if ok1 && ok2 {
+				list = append(list, merge{left, right, int32(i)})
+			}
+		}
+	}
+	scores := make([]float32, 0, len(f.pieces))
+	for _, p := range f.pieces {
+		scores = append(scores, p.score)
+	}
+	slices.SortFunc(scores, func(a, b float32) int { // high scores first
+		switch {
+		case a > b:
+			return -1
+		case a < b:
+			return 1
+		}
+		return 0
+	})
+	scores = slices.Compact(scores)
+	b.m.model.merges = newMergeTable(len(list))
+	for _, e := range list {
+		score := f.pieces[e.id].score
+		rank := sort.Search(len(scores), func(i int) bool { return scores[i] <= score })
+		b.m.model.merges.add(e.left, e.right, int32(rank), e.id)
+	}
+}
