@@ -61,7 +61,7 @@ func Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t0, t1 int,
 			lo, hi := window(positions, t0+i, u0, w)
 			softmaxTile(s[i*keyTile:][:w], lo, hi, scale, &top[i], &sum[i], out[i*HK:][:a.K])
 		}
-		GemmNN(out, s, v[u0*W:], n, a.K, w, HK, keyTile, W, true)
+		GemmNN(out, s, v[u0*W:], n, a.K, w, HK, keyTile, W, true, scratch)
 	}
 	for i := range n {
 		finish(out[i*HK:][:a.K], sum[i])

@@ -9,7 +9,7 @@ const queryTile = 64
 // AttentionGradScratch is the number of elements of scratch that AttentionGrad
 // takes for a row of T tokens.
 func AttentionGradScratch(a Heads, T int) int {
-	return T*(a.H/a.G) + 2*queryTile*keyTile + 2*a.K*keyTile
+	return T*(a.H/a.G) + 2*queryTile*keyTile + 2*a.K*keyTile + GemmScratch
 }
 
 // AttentionGrad is the gradient of Attention for one row of T = len(positions)
@@ -38,7 +38,8 @@ func AttentionGrad(dqkv, qkv, o, lse, do []float32, positions []int32, a Heads, 
 	w.delta, scratch = scratch[:T*rep], scratch[T*rep:]
 	w.p, scratch = scratch[:queryTile*keyTile], scratch[queryTile*keyTile:]
 	w.ds, scratch = scratch[:queryTile*keyTile], scratch[queryTile*keyTile:]
-	w.kT, w.vT = scratch[:a.K*keyTile], scratch[a.K*keyTile:2*a.K*keyTile]
+	w.kT, scratch = scratch[:a.K*keyTile], scratch[a.K*keyTile:]
+	w.vT, w.scratch = scratch[:a.K*keyTile], scratch[a.K*keyTile:]
 	w.begin(o)
 	for u0 := 0; u0 < T; u0 += keyTile {
 		n := min(keyTile, T-u0)
@@ -61,6 +62,7 @@ type attnGrad struct {
 	delta              []float32 // [T,H/G]
 	p, ds              []float32 // [queryTile,keyTile]
 	kT, vT             []float32 // [K,keyTile], the keys and values of a tile
+	scratch            []float32 // of products
 }
 
 // at is where head j of token t begins in fused rows.
@@ -88,13 +90,13 @@ func (w *attnGrad) tile(h, t0, m, u0, n int) {
 	}
 	W, HK := w.Width(), w.H*w.K
 	q, do := w.qkv[w.at(t0, h):], w.do[t0*HK+h*w.K:]
-	GemmNN(w.p, q, w.kT, m, n, w.K, keyTile, W, keyTile, false)
-	GemmNN(w.ds, do, w.vT, m, n, w.K, keyTile, HK, keyTile, false)
+	GemmNN(w.p, q, w.kT, m, n, w.K, keyTile, W, keyTile, false, w.scratch)
+	GemmNN(w.ds, do, w.vT, m, n, w.K, keyTile, HK, keyTile, false, w.scratch)
 	w.softmax(h, t0, m, u0, n)
 	k, dk, dv := w.at(u0, w.H+w.g), w.at(u0, w.H+w.g), w.at(u0, w.H+w.G+w.g)
-	GemmTN(w.dqkv[dv:], w.p, do, n, w.K, m, W, keyTile, HK, true)
-	GemmTN(w.dqkv[dk:], w.ds, q, n, w.K, m, W, keyTile, W, true)
-	GemmNN(w.dqkv[w.at(t0, h):], w.ds, w.qkv[k:], m, w.K, n, W, keyTile, W, true)
+	GemmTN(w.dqkv[dv:], w.p, do, n, w.K, m, W, keyTile, HK, true, w.scratch)
+	GemmTN(w.dqkv[dk:], w.ds, q, n, w.K, m, W, keyTile, W, true, w.scratch)
+	GemmNN(w.dqkv[w.at(t0, h):], w.ds, w.qkv[k:], m, w.K, n, W, keyTile, W, true, w.scratch)
 }
 
 // softmax turns q·k in p into probabilities, and do·v in ds into the gradient of

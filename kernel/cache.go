@@ -51,7 +51,7 @@ func AttentionCached(o, qkv, cache []float32, slot, position, S int, a Heads, h0
 			clear(s)
 			gemmDots(s, q, seq[u0*C+k:], 1, w, a.K, w, a.K, C)
 			softmaxTile(s, 0, w, scale, &top, &sum, out)
-			GemmNN(out, s, seq[u0*C+v:], 1, a.K, w, a.K, w, C, true)
+			GemmNN(out, s, seq[u0*C+v:], 1, a.K, w, a.K, w, C, true, nil)
 		}
 		finish(out, sum)
 	}

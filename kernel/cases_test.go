@@ -52,8 +52,8 @@ func productCases() []kernelCase {
 	}
 	return []kernelCase{
 		gemm("NT", m, n, func(c []float32) { GemmNT(c, a, b, m, n, k, n, k, k, true, s) }),
-		gemm("NN", m, n, func(c []float32) { GemmNN(c, a, b, m, n, k, n, k, n, true) }),
-		gemm("TN", m, n, func(c []float32) { GemmTN(c, a, b, m, n, k, n, m, n, true) }),
+		gemm("NN", m, n, func(c []float32) { GemmNN(c, a, b, m, n, k, n, k, n, true, s) }),
+		gemm("TN", m, n, func(c []float32) { GemmTN(c, a, b, m, n, k, n, m, n, true, s) }),
 		gemm("NT1", 1, n, func(c []float32) { GemmNT(c, a, b, 1, n, k, n, k, k, true, s) }),
 		{"Attention", T * h.K, 4 * h.H * h.K * T * T / 2, [][]float32{o, lse}, func() {
 			for j := range h.H {

@@ -16,7 +16,9 @@ const (
 	gemmKC = 128 // rows of B, and
 	gemmNC = 256 // columns of B that the loops keep in the second-level cache
 
-	// GemmScratch is the number of elements of scratch that GemmNT takes.
+	gemmFew = 16 // fewer rows of A than this do not pay for a copy of B
+
+	// GemmScratch is the number of elements of scratch that a product takes.
 	GemmScratch = gemmKC * gemmNC
 )
 
@@ -27,13 +29,12 @@ const (
 //
 // a is [m,k], b is [n,k], c is [m,n]; c must not overlap the others. scratch has
 // GemmScratch elements. B is transposed a block at a time for all m rows, so
-// tall tiles are cheaper: at 64 rows that costs about a tenth. With m < 4 rows
-// it is read in place.
+// tall tiles are cheaper: at 64 rows that costs about a tenth.
 func GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
 	if !acc {
 		clearTile(c, m, n, ldc)
 	}
-	if m < 4 {
+	if m < gemmFew {
 		gemmDots(c, a, b, m, n, k, ldc, lda, ldb)
 		return
 	}
@@ -51,9 +52,11 @@ func GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []f
 //
 //	c[i,j] (+)= Σ_p a[i,p] · b[p,j]
 //
-// a is [m,k], b is [k,n], c is [m,n]; c must not overlap the others.
-func GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool) {
-	gemm(c, a, b, m, n, k, ldc, lda, 1, ldb, acc)
+// a is [m,k], b is [k,n], c is [m,n]; c must not overlap the others. scratch has
+// GemmScratch elements, for a copy of a block of B: rows that are a power of two
+// apart fall on the same lines of the caches, and halve the speed.
+func GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
+	gemm(c, a, b, m, n, k, ldc, lda, 1, ldb, acc, scratch)
 }
 
 // GemmTN is C = Aᵀ·B, or C += Aᵀ·B if acc: the gradient of a linear layer's
@@ -61,13 +64,14 @@ func GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool) {
 //
 //	c[i,j] (+)= Σ_p a[p,i] · b[p,j]
 //
-// a is [k,m], b is [k,n], c is [m,n]; c must not overlap the others.
-func GemmTN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool) {
-	gemm(c, a, b, m, n, k, ldc, 1, lda, ldb, acc)
+// a is [k,m], b is [k,n], c is [m,n]; c must not overlap the others. scratch is
+// as for GemmNN.
+func GemmTN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
+	gemm(c, a, b, m, n, k, ldc, 1, lda, ldb, acc, scratch)
 }
 
 // gemm is c[i,j] (+)= Σ_p a[i·as+p·ap] · b[p,j].
-func gemm(c, a, b []float32, m, n, k, ldc, as, ap, ldb int, acc bool) {
+func gemm(c, a, b []float32, m, n, k, ldc, as, ap, ldb int, acc bool, scratch []float32) {
 	if !acc {
 		clearTile(c, m, n, ldc)
 	}
@@ -78,7 +82,12 @@ func gemm(c, a, b []float32, m, n, k, ldc, as, ap, ldb int, acc bool) {
 		w := min(gemmNC, n-j)
 		for p := 0; p < k; p += gemmKC {
 			h := min(gemmKC, k-p)
-			gemmPanel(c[j:], a[p*ap:], b[p*ldb+j:], m, w, h, ldc, as, ap, ldb)
+			block, ld := b[p*ldb+j:], ldb
+			if m >= gemmFew {
+				copyTile(scratch, block, h, w, ldb)
+				block, ld = scratch, w
+			}
+			gemmPanel(c[j:], a[p*ap:], block, m, w, h, ldc, as, ap, ld)
 		}
 	}
 }
@@ -223,6 +232,13 @@ func transpose(y, x []float32, m, n, ldy, ldx int) {
 		for j, v := range x[i*ldx:][:n] {
 			y[j*ldy+i] = v
 		}
+	}
+}
+
+// copyTile is y[i,j] = x[i,j], for x of m rows and n columns, y without gaps.
+func copyTile(y, x []float32, m, n, ldx int) {
+	for i := range m {
+		copy(y[i*n:][:n], x[i*ldx:][:n])
 	}
 }
 

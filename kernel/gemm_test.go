@@ -32,9 +32,9 @@ func (g product) run(c, a, b, scratch []float32) {
 	case "NT":
 		GemmNT(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
 	case "NN":
-		GemmNN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc)
+		GemmNN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
 	case "TN":
-		GemmTN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc)
+		GemmTN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
 	}
 }
 
