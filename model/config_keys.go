@@ -71,7 +71,7 @@ func refused(key string, value json.RawMessage) (reason string, yes bool) {
 		return "", false
 	}
 	if reason = reasons[key]; reason == "" {
-		reason = "unknown key: it may change the mathematics"
+		reason = "unknown key: it may change the mathematics; take it out if it does not"
 	}
 	return reason, true
 }

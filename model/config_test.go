@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,43 +110,32 @@ func TestConfigRefused(t *testing.T) {
 const base = `"model_type": "llama", "vocab_size": 96, "hidden_size": 32, "intermediate_size": 48,
 	"num_hidden_layers": 2, "num_attention_heads": 4`
 
+// TestConfigMessages compares whole messages. testdata/config-refused.txt holds
+// blocks of a line that is added to base and the lines of the message, less
+// their common beginning.
 func TestConfigMessages(t *testing.T) {
-	for _, tt := range []struct{ add, want string }{
-		{`"hidden_act": "gelu"`, `model: config.json: key "hidden_act": got "gelu", want "silu" or "swish"`},
-		{`"num_key_value_heads": 3`, `model: config.json: key "num_key_value_heads": got 3, want a divisor of num_attention_heads, which is 4`},
-		{`"sliding_window": 4096`, `model: config.json: key "sliding_window": got 4096: attention is over all earlier tokens of a document`},
-		{`"num_local_experts": 8`, `model: config.json: key "num_local_experts": got 8: layers are dense`},
-		{`"use_qk_norm": true`, `model: config.json: key "use_qk_norm": got true: unknown key: it may change the mathematics`},
-		{`"rope_scaling": {"type": "yarn", "factor": 2, "beta": 3}`, `model: config.json: key "rope_scaling.type": got "yarn", want "default" or "linear" or "llama3"`},
-		{`"rope_scaling": {"type": "default", "mrope_section": [16, 24, 24]}`, `model: config.json: key "rope_scaling.mrope_section": got [16,24,24], but it is not a key of rope_type "default"`},
-		{`"rope_scaling": {"type": "linear", "rope_type": "llama3", "factor": 2}`, `model: config.json: key "rope_scaling.type": got "linear", but "rope_type" is "llama3"`},
-		{`"rope_scaling": {"rope_type": "llama3", "factor": 0.5}`, `model: config.json: key "rope_scaling.factor": got 0.5, want a number from 1 to 10⁶` + "\n" +
-			`model: config.json: key "rope_scaling.low_freq_factor": missing, want a number above 0` + "\n" +
-			`model: config.json: key "rope_scaling.high_freq_factor": missing, want a number above low_freq_factor` + "\n" +
-			`model: config.json: key "rope_scaling.original_max_position_embeddings": missing, want an integer`},
-		{`"rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "linear", "factor": 4}`, `model: config.json: key "rope_scaling": means θ 10000, linear ÷ 2, but "rope_parameters" means θ 10000, linear ÷ 4`},
-		{`"rope_theta": 5e5, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}`, `model: config.json: key "rope_theta": got 500000, but "rope_parameters.rope_theta" is 10000`},
-		{`"rope_parameters": {"rope_theta": 1e4, "rope_theta": 2e4}`, `model: config.json: key "rope_parameters.rope_theta": occurs twice`},
-		{`"torch_dtype": "float16", "dtype": "bfloat16"`, `model: config.json: key "torch_dtype": got "float16", but "dtype" is "bfloat16"`},
-		{`"layer_types": ["full_attention", "sliding_attention"]`, `model: config.json: key "layer_types": got ["full_attention","sliding_attention"], want a list of "full_attention"`},
-		{`"bos_token_id": -1`, `model: config.json: key "bos_token_id": got -1, want an id, a list of ids, or null`},
-		{`"eos_token_id": [2, 2147483648]`, `model: config.json: key "eos_token_id": got [2,2147483648], want an id, a list of ids, or null`},
-		{`"pad_token_id": 1.5`, `model: config.json: key "pad_token_id": got 1.5, want an id, a list of ids, or null`},
-		{`"eos_token_id": {"a": 1}`, `model: config.json: key "eos_token_id": got {"a":1}, want an id, a list of ids, or null`},
-		{`"attention_dropout": 0.1`, `model: config.json: key "attention_dropout": got 0.1, want 0`},
-		{`"rms_norm_eps": 1e999`, `model: config.json: key "rms_norm_eps": got 1e999, want a number between 0 and 1`},
-		{`"head_dim": 8.0`, `model: config.json: key "head_dim": got 8.0, want an integer from 1 to 16384`},
-		{`"max_position_embeddings": 1e3`, `model: config.json: key "max_position_embeddings": got 1e3, want an integer from 1 to 1073741824`},
-		{`"rms_norm_eps": NaN`, `model: config.json:3: not valid JSON: invalid character 'N' looking for beginning of value`},
-		{`"tie_word_embeddings": 1, "mlp_bias": "no"`, `model: config.json: key "tie_word_embeddings": got 1, want true or false` + "\n" +
-			`model: config.json: key "mlp_bias": got "no", want true or false`},
-		{`"b` + strings.Repeat("ad", 3) + `": "` + strings.Repeat("x", 200) + `"`, `model: config.json: key "badadad": got "` + strings.Repeat("x", 79) + `…: unknown key: it may change the mathematics`},
-	} {
-		_, err := ParseConfig([]byte("{" + base + ",\n" + tt.add + "}"))
-		if err == nil || err.Error() != tt.want {
-			t.Errorf("%s:\ngot  %v\nwant %s", tt.add, err, tt.want)
+	n := 0
+	for block := range strings.SplitSeq(string(readConfig(t, "testdata/config-refused.txt")), "\n\n") {
+		if strings.HasPrefix(block, "#") {
+			continue
+		}
+		add, want, _ := strings.Cut(strings.TrimSpace(block), "\n")
+		_, err := ParseConfig([]byte("{" + base + ",\n" + add + "}"))
+		got := strings.ReplaceAll(fmt.Sprint(err), "model: config.json:", "")
+		got = strings.ReplaceAll(strings.TrimPrefix(got, " "), "\n ", "\n")
+		if got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", add, got, want)
+		}
+		if n++; strings.Count(fmt.Sprint(err), "model: config.json:") != 1+strings.Count(want, "\n") {
+			t.Errorf("%s: a line does not begin as it should:\n%v", add, err)
 		}
 	}
+	if n < 20 {
+		t.Errorf("got %d blocks, want 20 and more", n)
+	}
+}
+
+func TestConfigNotJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		"":              "model: config.json:1: not valid JSON: unexpected end of JSON input",
 		"null":          "model: config.json: want a JSON object {…}",
@@ -193,6 +183,23 @@ func TestConfigKeeps(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	again(t, "kept", c)
+}
+
+// TestConfigPublished: files as the models were published with mean the presets
+// of their names.
+func TestConfigPublished(t *testing.T) {
+	files := golden.ReadJSON[map[string]json.RawMessage](t, "testdata/config-published.json")
+	for name, text := range files {
+		c, err := ParseConfig(text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if want, err := Preset(name, 0); err != nil || c.Spec != want {
+			t.Errorf("%s: got %+v, want %+v, %v", name, c.Spec, want, err)
+		}
+		again(t, name, c)
+	}
 }
 
 func TestConfigOfPresets(t *testing.T) {

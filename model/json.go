@@ -44,7 +44,7 @@ func parseObject(text []byte) (object, error) {
 }
 
 // repeated lists the paths of keys that an object in a valid JSON text has
-// already had.
+// already had, ten at most.
 func repeated(text []byte) []string {
 	type level struct {
 		seen map[string]bool // nil in a list
@@ -57,7 +57,7 @@ func repeated(text []byte) []string {
 	d.UseNumber()
 	for {
 		t, err := d.Token()
-		if err != nil {
+		if err != nil || len(out) == 10 {
 			return out
 		}
 		top := len(in) - 1
