@@ -113,3 +113,7 @@ func (s Spec) heads(t, T int) program.Heads {
 func (s Spec) layers(stage, stages int) (lo, hi int) {
 	return s.L * stage / stages, s.L * (stage + 1) / stages
 }
+
+// Groups is the number of rows of norm slots: the embedding, the layers, the
+// head.
+func (s Spec) Groups() int { return s.L + 2 }

@@ -17,6 +17,7 @@ var (
 	Data    = errors.New("data")          // a document, shard, model or tokenizer file is bad
 	State   = errors.New("state")         // a checkpoint or run directory is missing, damaged or of another run
 	Machine = errors.New("machine")       // try again, here or elsewhere: disk full, memory, a lost peer
+	Stopped = errors.New("stopped")       // told to stop, and saved: may run again
 )
 
 // Configf is fmt.Errorf for an error of kind [Config].
@@ -57,6 +58,8 @@ func Exit(err error) int {
 		return 3
 	case State:
 		return 4
+	case Stopped:
+		return 75
 	}
 	return 1
 }

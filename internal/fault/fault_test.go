@@ -23,6 +23,7 @@ func TestExit(t *testing.T) {
 		{fmt.Errorf("outer: %w", missing), 3},
 		{As(State, missing), 4},
 		{Machinef("x"), 1},
+		{As(Stopped, errors.New("x")), 75},
 	} {
 		if got := Exit(tt.err); got != tt.want {
 			t.Errorf("Exit(%v) = %d, want %d", tt.err, got, tt.want)

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu
+
+import (
+	"pleach/engine"
+	"pleach/half"
+	"pleach/program"
+)
+
+// Predict is the memory that an engine of so many threads will have allocated
+// once it has compiled these programs, with up to slots micro-batches between
+// their halves. It allocates none of it.
+func Predict(threads, slots int, programs ...*program.Program) (engine.Memory, error) {
+	var m engine.Memory
+	var worker int
+	tables := map[rotation]bool{}
+	for _, p := range programs {
+		x := &executable{p: p, plan: program.MakePlan(p, slots)}
+		need, err := x.measure()
+		if err != nil {
+			return m, err
+		}
+		m.Arena += x.plan.Bytes
+		m.Scratch += half.F32.Size() * need.shared
+		worker = max(worker, need.worker)
+		_, input := program.HeldBytes(p)
+		m.Input += input
+		for _, op := range p.Ops {
+			if h := op.Attr.Heads; op.Kind == program.OpRoPE {
+				tables[rotation{op.Attr.Rope, h.K, h.T}] = true
+			}
+		}
+	}
+	for r := range tables {
+		m.Scratch += half.F32.Size() * r.K * r.T
+	}
+	m.Scratch += half.F32.Size() * worker * threads
+	m.State, _ = program.HeldBytes(programs...)
+	return m, nil
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package train
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"pleach/ckpt"
+	"pleach/data"
+	"pleach/half"
+	"pleach/internal/fault"
+	"pleach/model"
+	"pleach/program"
+	"pleach/weights"
+)
+
+// State is what a run must know to go on, beside weights and moments: the file
+// training/state.json.
+type State struct {
+	Step     int64              `json:"step"`
+	Updates  int64              `json:"updates"` // steps that were applied: the t of AdamW
+	Tokens   int64              `json:"tokens"`
+	Seed     uint64             `json:"seed"`
+	Recipe   string             `json:"recipe_hash"`
+	Engine   string             `json:"engine"`
+	Level    string             `json:"level"`
+	Mesh     program.Mesh       `json:"mesh"`
+	Length   int64              `json:"schedule_length"`
+	Recent   []float64          `json:"recent_norms"`
+	Baseline map[string]float64 `json:"baseline_perplexity"`
+	Data     data.State         `json:"data"`
+}
+
+// moments are the optimizer states of a parameter, by the prefix of their names.
+var moments = []string{"m.", "v."}
+
+// weightSources are the published tensors, read from the engine when they are
+// written.
+func (r *run) weightSources() []weights.Source {
+	var ts []weights.Source
+	for _, t := range r.Config.Tensors() {
+		ts = append(ts, r.source(t.Name, "", t, r.Save.DType))
+	}
+	return ts
+}
+
+// boxes are the tensors of the optimizer state, in the shapes and with the names
+// of the model's. Where the published weights are rounded, the exact ones are
+// among them.
+func (r *run) boxes() []ckpt.Box {
+	prefixes := moments
+	if r.Save.DType != half.F32 {
+		prefixes = append([]string{""}, moments...)
+	}
+	var bs []ckpt.Box
+	for _, prefix := range prefixes {
+		for _, t := range r.Config.Tensors() {
+			name := "master." + t.Name
+			if prefix != "" {
+				name = prefix + t.Name
+			}
+			bs = append(bs, ckpt.Box{Source: r.source(name, prefix, t, half.F32)})
+		}
+	}
+	return bs
+}
+
+// source is a tensor, or a moment of one, as the engine has it.
+func (r *run) source(name, prefix string, t model.Tensor, dtype half.DType) weights.Source {
+	return weights.Source{Name: name, DType: dtype, Shape: t.Shape, Read: func(lo, hi int, dst []float32) error {
+		return r.Engine.Read(program.Place{}, prefix+t.Param, t.Lo+lo, program.ArrayOf(dst[:hi-lo]))
+	}}
+}
+
+// write puts elements of a weight or state into the engine.
+func (r *run) write(name string, lo int, x []float32) error {
+	return r.Engine.Write(program.Place{}, name, lo, program.ArrayOf(x))
+}
+
+// save writes a checkpoint of the present step and returns its size in bytes.
+func (r *run) save() (int64, error) {
+	m := ckpt.Model{Config: r.Config.JSON(), Files: r.Files, Tensors: r.weightSources()}
+	r.state.Data = r.Data.State()
+	r.state.Recent = r.spikes.Recent
+	return ckpt.Save(r.Store, r.state.Step, m, ckpt.Training{State: r.state, Ranks: [][]ckpt.Box{r.boxes()}})
+}
+
+// restore continues from a checkpoint: weights, moments, counters, data.
+func (r *run) restore(c *ckpt.Checkpoint) error {
+	config, err := model.ParseConfig(c.Config)
+	if err != nil {
+		return fault.As(fault.State, err)
+	}
+	if config.Spec != r.Config.Spec {
+		return fault.Statef("train: resuming: the checkpoint holds another architecture: %+v, want %+v",
+			config.Spec, r.Config.Spec)
+	}
+	if err := json.Unmarshal(c.State, &r.state); err != nil {
+		return fault.Statef("train: resuming: training/state.json: %w", err)
+	}
+	if err := r.restoreArrays(c); err != nil {
+		return err
+	}
+	r.spikes.Recent = r.state.Recent
+	if r.state.Length != r.Schedule.Length {
+		r.warn(fmt.Sprintf("the schedule was %d steps long and is now %d: the learning rate bends at step %d",
+			r.state.Length, r.Schedule.Length, r.state.Step))
+		r.state.Length = r.Schedule.Length
+	}
+	if info := r.Engine.Info(); r.state.Engine != info.Engine || r.state.Level != info.Level {
+		r.warn(fmt.Sprintf("the run was made on %s %s and goes on with %s %s: its numbers may differ in their last bits",
+			r.state.Engine, r.state.Level, info.Engine, info.Level))
+	}
+	return r.Data.Restore(r.state.Data)
+}
+
+// restoreArrays reads weights and moments. Weights come from their exact copies
+// where the published ones are rounded.
+func (r *run) restoreArrays(c *ckpt.Checkpoint) error {
+	exact := false
+	for _, name := range c.Names() {
+		exact = exact || strings.HasPrefix(name, "master.")
+	}
+	err := r.Config.Transfer(func(t model.Tensor, lo int, dst []float32) error {
+		if exact {
+			return readBox(c, "master."+t.Name, t, lo, dst)
+		}
+		return c.Weights.ReadFinite(t.Name, lo, lo+len(dst), dst)
+	}, r.write)
+	if err != nil {
+		return fault.As(fault.State, err)
+	}
+	return RestoreMoments(c, r.Config.Spec, r.write)
+}
+
+// RestoreMoments reads the optimizer state of a checkpoint and hands it out by
+// the names and places that programs use.
+func RestoreMoments(c *ckpt.Checkpoint, s model.Spec, write func(name string, lo int, x []float32) error) error {
+	for _, prefix := range moments {
+		err := s.Transfer(func(t model.Tensor, lo int, dst []float32) error {
+			return readBox(c, prefix+t.Name, t, lo, dst)
+		}, func(param string, lo int, x []float32) error { return write(prefix+param, lo, x) })
+		if err != nil {
+			return fault.As(fault.State, err)
+		}
+	}
+	return nil
+}
+
+// readBox reads flat elements [lo,lo+len(dst)) of a tensor of the optimizer
+// state, which need not be whole rows.
+func readBox(c *ckpt.Checkpoint, name string, t model.Tensor, lo int, dst []float32) error {
+	row := t.Len() / t.Shape[0]
+	first, last := lo/row, (lo+len(dst)+row-1)/row
+	offset, shape := make([]int, len(t.Shape)), append([]int(nil), t.Shape...)
+	offset[0], shape[0] = first, last-first
+	if lo%row == 0 && len(dst)%row == 0 {
+		return c.Box(name, offset, shape, dst)
+	}
+	whole := make([]float32, (last-first)*row)
+	if err := c.Box(name, offset, shape, whole); err != nil {
+		return err
+	}
+	copy(dst, whole[lo-first*row:])
+	return nil
+}
