@@ -150,7 +150,8 @@ func TestAttentionDocuments(t *testing.T) {
 	}
 	n := T * a.H * a.K
 	scratch := make([]float32, AttentionScratch(a, T)+AttentionGradScratch(a, T))
-	o, lse, do, d := make([]float32, n), make([]float32, T*a.H), b.normal(n), make([]float32, T*a.Width())
+	o, lse, do := make([]float32, n), make([]float32, T*a.H), b.normal(n)
+	d := make([]float32, T*a.Width())
 	c.run(o, lse, []int{0, T}, scratch)
 	c.grad(d, o, lse, do, scratch)
 	other := c
@@ -175,7 +176,8 @@ func TestAttentionLarge(t *testing.T) {
 		c.positions[t] = int32(t)
 		copy(c.qkv[6*t:], []float32{100, 0, float32(100 * t), 0, float32(t), 1})
 	}
-	o, lse, scratch := make([]float32, 2*T), make([]float32, T), make([]float32, AttentionScratch(a, T))
+	o, lse := make([]float32, 2*T), make([]float32, T)
+	scratch := make([]float32, AttentionScratch(a, T))
 	c.run(o, lse, []int{0, T}, scratch)
 	for t2 := range T { // the newest key wins by a score of 7000
 		same(t, "o", o[2*t2:][:2], []float32{float32(t2), 1})
@@ -225,7 +227,8 @@ func TestAttentionCached(t *testing.T) {
 
 func BenchmarkAttention(b *testing.B) {
 	a, T := Heads{8, 8, 64}, 512
-	c := attnCase{a, T, make([]int32, T), fill(T*a.Width(), func(i int) float64 { return math.Sin(float64(i)) })}
+	c := attnCase{a, T, make([]int32, T), nil}
+	c.qkv = fill(T*a.Width(), func(i int) float64 { return math.Sin(float64(i)) })
 	for t := range T {
 		c.positions[t] = int32(t)
 	}

@@ -188,9 +188,9 @@ func TestGemmTiles(t *testing.T) {
 }
 
 func BenchmarkGemm(b *testing.B) {
-	for _, s := range [][3]int{{256, 256, 256}, {64, 512, 512}, {1, 512, 512}, {64, 64, 64}} {
+	for _, s := range [][3]int{{256, 256, 256}, {64, 512, 512}, {1, 512, 512}, {64, 64, 64}, {64, 1024, 1024}} {
 		for _, form := range []string{"NT", "NN", "TN"} {
-			g := product{form: form, m: s[0], n: s[1], k: s[2], ldc: s[1], lda: s[2], ldb: s[1], acc: true}
+			g := product{form, s[0], s[1], s[2], s[1], s[2], s[1], true}
 			if form == "NT" {
 				g.ldb = g.k
 			}
