@@ -170,6 +170,12 @@ func (t *Tokenizer) usualNames() {
 			}
 		}
 	}
-	find(&t.bos, "<s>", "<|begin_of_text|>", "<bos>")
-	find(&t.eos, "</s>", "<|end_of_text|>", "<|endoftext|>", "<eos>")
+	find(&t.bos, bosNames()...)
+	find(&t.eos, eosNames()...)
+}
+
+func bosNames() []string { return []string{"<s>", "<|begin_of_text|>", "<bos>"} }
+
+func eosNames() []string {
+	return []string{"</s>", "<|end_of_text|>", endOfText, "<eos>"}
 }

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"slices"
+	"testing"
+
+	"pleach/internal/fault"
+)
+
+var update = flag.Bool("update", false, "write testdata/ours anew; run testdata/golden.py afterwards")
+
+func trainOurs(t testing.TB, threads int) *Tokenizer {
+	t.Helper()
+	text, err := os.ReadFile("testdata/corpus.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := Train(slices.Values([][]byte{text}), TrainOptions{Size: 500, Threads: threads})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// TestTrainGolden retrains the committed tokenizer, byte for byte: its golden
+// file, made with Hugging Face tokenizers, is then about what Train writes.
+func TestTrainGolden(t *testing.T) {
+	if *update {
+		if err := trainOurs(t, 1).Save("testdata/ours"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, threads := range []int{1, 2, 5} {
+		dir := t.TempDir()
+		if err := trainOurs(t, threads).Save(dir); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{nameJSON, nameConfig} {
+			got, err1 := os.ReadFile(dir + "/" + name)
+			want, err2 := os.ReadFile("testdata/ours/" + name)
+			if err1 != nil || err2 != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d threads: %s differs from testdata/ours (%v, %v)", threads, name, err1, err2)
+			}
+		}
+		if left, _ := os.ReadDir(dir); len(left) != 2 {
+			t.Errorf("Save left %v, want two files", left)
+		}
+	}
+}
+
+func TestTrainErrors(t *testing.T) {
+	doc := slices.Values([][]byte{[]byte("text")})
+	for _, tt := range []struct {
+		opt  TrainOptions
+		kind error
+		want string
+	}{
+		{
+			TrainOptions{Size: 256},
+			fault.Config,
+			"token: training: size: got 256 tokens, want 257 (the bytes and the special tokens) to 4194303",
+		},
+		{
+			TrainOptions{Size: 300, Specials: []string{"a", "a"}},
+			fault.Config,
+			`token: training: special token "a": want UTF-8 text, not empty, each once`,
+		},
+		{
+			TrainOptions{Size: 300, Specials: []string{"\xff"}},
+			fault.Config,
+			`token: training: special token "\xff": want UTF-8 text, not empty, each once`,
+		},
+	} {
+		_, err := Train(doc, tt.opt)
+		if err == nil || err.Error() != tt.want || !errors.Is(err, tt.kind) {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+	}
+	_, err := Train(slices.Values([][]byte{nil}), TrainOptions{Size: 300})
+	if !errors.Is(err, fault.Data) {
+		t.Errorf("no text: got %v", err)
+	}
+}
