@@ -136,7 +136,7 @@ func ones(n int, v float64) []float64 {
 }
 
 // TestAttentionDocuments: the tokens of a document do not feel what stands
-// before it, nor what comes after them.
+// before it, nor what comes after them, nor where tiles of queries begin.
 func TestAttentionDocuments(t *testing.T) {
 	b := newBench(t)
 	a, T := Heads{4, 2, 16}, 150
@@ -154,6 +154,11 @@ func TestAttentionDocuments(t *testing.T) {
 	d := make([]float32, T*a.Width())
 	c.run(o, lse, []int{0, T}, scratch)
 	c.grad(d, o, lse, do, scratch)
+	o1, lse1 := make([]float32, n), make([]float32, T*a.H)
+	c.run(o1, lse1, []int{0, 3, cutAt, cutAt + 1, 100, T}, scratch)
+	same(t, "o in tiles that begin with a document", o1, o)
+	same(t, "lse in tiles that begin with a document", lse1, lse)
+
 	other := c
 	other.qkv = slices.Clone(c.qkv)
 	copy(other.qkv, b.normal(cutAt*a.Width()))
