@@ -59,12 +59,13 @@ type Save struct {
 	DType     half.DType // of the published weights
 }
 
-// Evaluate says when held-out texts are scored, and how.
+// Evaluate says when held-out texts are scored, and how: after the last step, and
+// when else is said.
 type Evaluate struct {
-	Every   unit.Every // zero: never
+	Every   unit.Every
 	AtStart bool
 	// Run scores all texts with the weights that the engine has now. It must not
-	// touch what training adds to.
+	// touch what training adds to. nil: there are none.
 	Run func() ([]Score, error)
 }
 

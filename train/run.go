@@ -120,7 +120,7 @@ func (r *run) loop(ctx context.Context) error {
 		}
 		last := r.state.Step == r.Steps
 		stopped := ctx.Err() != nil || r.state.Step == r.Stop
-		if r.Evaluate.Every.Due(r.scored, r.mark()) || last && !r.Evaluate.Every.IsZero() {
+		if last || r.Evaluate.Every.Due(r.scored, r.mark()) {
 			if err := r.evaluate(); err != nil {
 				return err
 			}
@@ -224,6 +224,9 @@ func documents(rows []data.Row) []string {
 
 // evaluate scores the held-out texts and compares them with the start.
 func (r *run) evaluate() error {
+	if r.Evaluate.Run == nil {
+		return nil
+	}
 	r.ledger.Enter(Evaluating)
 	defer r.ledger.Enter(Computing)
 	scores, err := r.Evaluate.Run()

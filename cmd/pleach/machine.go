@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"pleach/engine/cpu"
+	"pleach/internal/fault"
+	"pleach/internal/unit"
+	"pleach/program"
+)
+
+// available is the number of bytes that this process may still take without
+// swapping, 0 if the system does not say: what Linux calls available, and no
+// more than the control group has left.
+func available() int {
+	free := meminfo("MemAvailable")
+	for _, group := range []struct{ limit, used string }{
+		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
+	} {
+		limit, ok := number(group.limit)
+		used, also := number(group.used)
+		if ok && also && limit > used && (free == 0 || limit-used < free) {
+			free = limit - used
+		}
+	}
+	return free
+}
+
+// meminfo is a line of /proc/meminfo in bytes, 0 if there is none.
+func meminfo(name string) int {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			n, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(rest), " kB"))
+			return n << 10
+		}
+	}
+	return 0
+}
+
+func number(path string) (int, bool) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	return n, err == nil
+}
+
+// runtimeBytes is what a process takes beside the buffers of its engine: the Go
+// runtime, the tokenizer, rows made ahead, buffers of files.
+const runtimeBytes = 48 << 20
+
+// fitsMemory refuses programs that this machine has no room for, before anything
+// of them is allocated.
+func fitsMemory(what string, threads int, programs ...*program.Program) error {
+	m, err := cpu.Predict(threads, 1, programs...)
+	if err != nil {
+		return err
+	}
+	need, have := m.Total()+runtimeBytes, available()
+	if have > 0 && need > have {
+		return fault.Configf("%s does not fit into memory: it needs %v (weights %v), this machine has %v free",
+			what, unit.Bytes(need), unit.Bytes(m.State), unit.Bytes(have))
+	}
+	return nil
+}
+
+// amount prints a count for people: 5.3 M.
+func amount(n float64) string {
+	for _, u := range []struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}} {
+		if n >= u.size {
+			return fmt.Sprintf("%.3g %s", n/u.size, u.name)
+		}
+	}
+	return fmt.Sprintf("%.3g", n)
+}

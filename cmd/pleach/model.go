@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"pleach/engine"
+	"pleach/half"
+	"pleach/internal/fault"
+	"pleach/model"
+	"pleach/program"
+	"pleach/token"
+	"pleach/weights"
+)
+
+// source is a model directory: Hugging Face's or a checkpoint.
+type source struct {
+	dir       string
+	config    *model.Config
+	tensors   *weights.Set
+	tokenizer *token.Tokenizer // nil if the directory has none
+}
+
+// openModel opens a model directory, or the newest checkpoint of a run
+// directory, and checks that its weights fit its configuration and its tokenizer
+// its vocabulary. Nothing large is read yet.
+func openModel(path string) (*source, error) {
+	dir, err := modelDir(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return nil, fault.Dataf("opening model %s: %w", path, err)
+	}
+	s := &source{dir: dir}
+	if s.config, err = model.ParseConfig(text); err != nil {
+		return nil, fmt.Errorf("opening model %s: %w", path, err)
+	}
+	if s.tensors, err = weights.OpenDir(dir); err != nil {
+		return nil, fault.As(fault.Data, fmt.Errorf("opening model %s: %w", path, err))
+	}
+	have := map[string][]int{}
+	for _, t := range s.tensors.Tensors() {
+		have[t.Name] = t.Shape
+	}
+	if err := s.config.Match(have); err != nil {
+		s.close()
+		return nil, fmt.Errorf("opening model %s: %w", path, err)
+	}
+	if err := s.openTokenizer(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// modelDir is path itself, or its newest checkpoint if it is a run directory.
+func modelDir(path string) (string, error) {
+	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
+		return path, nil
+	}
+	steps, _ := filepath.Glob(filepath.Join(path, "checkpoints", "step-*", "manifest.json"))
+	if len(steps) > 0 {
+		return filepath.Dir(steps[len(steps)-1]), nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fault.Dataf("opening model %s: %w", path, err)
+	}
+	return "", fault.Dataf("opening model %s: it has neither config.json nor checkpoints", path)
+}
+
+func (s *source) openTokenizer() error {
+	t, err := token.Open(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fault.As(fault.Data, err)
+	}
+	s.tokenizer = t
+	return fits(t, s.config.V, s.dir)
+}
+
+// fits refuses a tokenizer that makes ids which the model has no rows for.
+func fits(t *token.Tokenizer, vocabulary int, where string) error {
+	if t.Size() > vocabulary {
+		return fault.Configf("the tokenizer and the model do not fit: %s: the tokenizer has %d ids, the model's vocabulary %d",
+			where, t.Size(), vocabulary)
+	}
+	return nil
+}
+
+// needTokenizer is for verbs that cannot do without.
+func (s *source) needTokenizer() (*token.Tokenizer, error) {
+	if s.tokenizer == nil {
+		return nil, fault.Dataf("model %s has no tokenizer.json or tokenizer.model: text needs one", s.dir)
+	}
+	return s.tokenizer, nil
+}
+
+func (s *source) close() { _ = s.tensors.Close() }
+
+// load writes the weights into an engine that has compiled a program of this
+// model. Weights that are not finite are refused by name.
+func (s *source) load(e engine.Engine) error {
+	err := s.config.Transfer(s.read, func(name string, lo int, x []float32) error {
+		return e.Write(program.Place{}, name, lo, program.ArrayOf(x))
+	})
+	if err != nil {
+		return fmt.Errorf("loading model %s: %w", s.dir, err)
+	}
+	return nil
+}
+
+func (s *source) read(t model.Tensor, lo int, dst []float32) error {
+	return s.tensors.ReadFinite(t.Name, lo, lo+len(dst), dst)
+}
+
+// specials are the ids that begin and end a text: the tokenizer's, else the
+// configuration's; -1 where there is none.
+func (s *source) specials() (bos, eos int32) { return specialsOf(s.config, s.tokenizer) }
+
+func specialsOf(c *model.Config, t *token.Tokenizer) (bos, eos int32) {
+	bos, eos = -1, -1
+	if len(c.BOS) > 0 && int(c.BOS[0]) < c.V {
+		bos = c.BOS[0]
+	}
+	if len(c.EOS) > 0 && int(c.EOS[0]) < c.V {
+		eos = c.EOS[0]
+	}
+	if t == nil {
+		return bos, eos
+	}
+	if id, ok := t.BOS(); ok {
+		bos = id
+	}
+	if id, ok := t.EOS(); ok {
+		eos = id
+	}
+	return bos, eos
+}
+
+// plain is the layout of one rank in float32.
+func plain() program.Layout { return program.Layout{Compute: half.F32, Sum: half.F32} }
