@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v4"
 
 	"pleach/internal/fault"
 	"pleach/internal/unit"
@@ -296,6 +297,73 @@ func TestKeys(t *testing.T) {
 	}
 	golden(t, "testdata/keys.golden", b.String())
 	golden(t, "../docs/recipe.md", Reference())
+}
+
+// TestFields: every field has a type that can be read, one way to be absent, and
+// a default that passes its own check.
+func TestFields(t *testing.T) {
+	var walk func(key string, fields []field)
+	walk = func(key string, fields []field) {
+		for i := range fields {
+			f := &fields[i]
+			k := join(key, f.key)
+			if f.plan != "" {
+				continue
+			}
+			switch to := f.to.(type) {
+			case choice:
+				for _, kind := range to.kinds() {
+					walk(join(k, kind.name), kind.fields)
+				}
+				continue
+			case list:
+				to.resize(1)
+				walk(k, to.at(0).fields())
+				continue
+			case group:
+				walk(k, to.fields())
+				continue
+			}
+			if n := count(f.need, f.def != "", f.auto != ""); n != 1 {
+				t.Errorf("%s: %d of need, def and auto are set, want 1", k, n)
+			}
+			d := newReader(&Recipe{File: "/r.yaml"}, "r.yaml", nil)
+			if msg, _ := d.leaf(&yaml.Node{Kind: yaml.ScalarNode, Value: "1"}, f); strings.Contains(msg, "cannot be read") {
+				t.Errorf("%s: %s", k, msg)
+			}
+			if d.absent(k, f); len(d.errs) > 0 {
+				t.Errorf("%s: default %s: %v", k, f.def, d.errs[0])
+			}
+		}
+	}
+	var r Recipe
+	walk("", r.fields())
+}
+
+func count(bs ...bool) int {
+	n := 0
+	for _, b := range bs {
+		if b {
+			n++
+		}
+	}
+	return n
+}
+
+func ExampleParse() {
+	_, err := Parse("/r/base.yaml", []byte("model: ./llama\ndata: {sources: [{path: a.txt}]}\n"+
+		"train:\n  until: 1 epoch\n  bach: 8 sequences\n  lr: 3e-4\n"), nil)
+	fmt.Println(err)
+	// Output:
+	// config: /r/base.yaml:3: train.batch: missing; it has no default
+	//      3 | train:
+	//        | ^
+	// config: /r/base.yaml:5: train.bach: unknown key; did you mean "batch"?
+	//      5 |   bach: 8 sequences
+	//        |   ^
+	// config: /r/base.yaml:6: train.lr: unknown key; there is train.optimizer.adamw.lr
+	//      6 |   lr: 3e-4
+	//        |   ^
 }
 
 func TestDistance(t *testing.T) {

@@ -141,8 +141,9 @@ func (h *HeldOut) short() string { return "path" }
 
 func (h *HeldOut) fields() []field {
 	return []field{
-		{key: "path", to: pathTo{&h.Path}, need: true, doc: "The text: formats as in " +
-			"`data.sources`."},
+		{key: "path", to: pathTo{&h.Path}, need: true, check: func() string {
+			return unbuiltFormat(h.Path)
+		}, doc: "The text: formats as in `data.sources`."},
 		{key: "alarm", auto: "–", to: &h.Alarm, doc: "Warn when the perplexity is higher by " +
 			"so much than at the start: the model forgets."},
 	}

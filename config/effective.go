@@ -108,7 +108,7 @@ func empty(lines []string) bool {
 	return true
 }
 
-var bare = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./+=%@*-]*$`)
+var unquoted = regexp.MustCompile(`^[A-Za-z0-9_./][A-Za-z0-9_./+=%@*-]*$`)
 
 // quote prints a text so that YAML reads it as that text.
 func quote(s string) string {
@@ -116,7 +116,7 @@ func quote(s string) string {
 	case "null", "Null", "NULL":
 		return strconv.Quote(s)
 	}
-	if bare.MatchString(s) {
+	if unquoted.MatchString(s) {
 		return s
 	}
 	return strconv.Quote(s)

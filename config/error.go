@@ -129,6 +129,25 @@ func didYouMean(got string, words []string) string {
 	return "known here: " + strings.Join(words, ", ")
 }
 
+// elsewhere is [didYouMean] for a key that is not known in a mapping. A key that
+// is spelt right and stands in the wrong place is told its own.
+func elsewhere(got string, known []string) string {
+	hint := didYouMean(got, known)
+	if strings.HasPrefix(hint, "did") {
+		return hint
+	}
+	var at []string
+	for _, k := range Keys() {
+		if last(k.Key) == got {
+			at = append(at, k.Key)
+		}
+	}
+	if len(at) == 0 {
+		return hint
+	}
+	return "there is " + strings.Join(at, " and ")
+}
+
 // distance is the least number of letters to insert, delete, replace or swap
 // with a neighbour that turns a into b (optimal string alignment).
 func distance(a, b string) int {

@@ -83,9 +83,18 @@ func plainValue(s string, to any) (msg, hint string) {
 
 func reason(err error) (msg, hint string) {
 	if err != nil {
-		return err.Error(), ""
+		return bare(err), ""
 	}
 	return "", ""
+}
+
+// bare is what an error of unit says without its name of the quantity: the key
+// says it.
+func bare(err error) string {
+	if _, s, ok := strings.Cut(err.Error(), ": got "); ok {
+		return "got " + s
+	}
+	return err.Error()
 }
 
 func boolean(s string, to *bool) (msg, hint string) {
@@ -179,17 +188,18 @@ func (d *reader) paths(n *yaml.Node, to *[]string) (msg, hint string) {
 		if msg, hint := d.path(c.Value, &(*to)[i]); msg != "" {
 			return msg, hint
 		}
-		if ext := unbuiltFormat(c.Value); ext != "" {
-			return fmt.Sprintf("got %q: reading %s files is not yet built", c.Value, ext), ""
+		if msg := unbuiltFormat(c.Value); msg != "" {
+			return msg, ""
 		}
 	}
 	return "", ""
 }
 
+// unbuiltFormat says that files of the kind of path cannot be read, or nothing.
 func unbuiltFormat(path string) string {
 	for _, ext := range []string{".parquet", ".arrow", ".gz", ".zst"} {
 		if strings.HasSuffix(strings.ToLower(path), ext) {
-			return ext
+			return fmt.Sprintf("got %q: reading %s files is not yet built", path, ext)
 		}
 	}
 	return ""

@@ -214,7 +214,7 @@ func (d *reader) mapping(key string, n *yaml.Node, fields []field) {
 		case ok:
 			d.value(k, v, f)
 		case f.need && !d.quiet:
-			d.fail(d.near(key), k, "missing", "it has no default")
+			d.fail(d.near(k), k, "missing", "it has no default")
 		case f.plan == "":
 			d.absent(k, f)
 		}
@@ -238,7 +238,7 @@ func (d *reader) pairs(key string, n *yaml.Node, known []string) map[string]entr
 		case m[k.Value].key != nil:
 			d.fail(d.at(k), join(key, k.Value), "the key stands twice in this mapping")
 		case known != nil && !slices.Contains(known, k.Value):
-			d.fail(d.at(k), join(key, k.Value), "unknown key", didYouMean(k.Value, known))
+			d.fail(d.at(k), join(key, k.Value), "unknown key", elsewhere(k.Value, known))
 		default:
 			m[k.Value] = entry{k, v}
 		}

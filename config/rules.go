@@ -18,10 +18,10 @@ func (d *reader) rules() {
 	d.sourceRules()
 	d.trainRules()
 	if d.given("evaluate") && !d.given("evaluate.perplexity") && !d.given("evaluate.tasks") {
-		d.fail(d.near("evaluate"), "evaluate.perplexity", "missing", "name a held-out text")
+		d.fail(d.near("evaluate.perplexity"), "evaluate.perplexity", "missing", "name a held-out text")
 	}
 	if d.given("price") && !d.given("price.per_hour") {
-		d.fail(d.near("price"), "price.per_hour", "missing", "it has no default")
+		d.fail(d.near("price.per_hour"), "price.per_hour", "missing", "it has no default")
 	}
 	if d.r.Out == "" && !d.given("out") {
 		d.r.Out = filepath.Join(d.dir, "runs", d.r.Name)
@@ -49,7 +49,7 @@ func (d *reader) modelRules() {
 	}
 	way := ways[0]
 	if way != "path" && !d.given("model.vocabulary") {
-		d.fail(d.near("model"), "model.vocabulary", "missing", "name the tokenizer of the new model")
+		d.fail(d.near("model.vocabulary"), "model.vocabulary", "missing", "name the tokenizer of the new model")
 	}
 	m := &d.r.Model
 	for _, f := range m.fields() {
@@ -127,7 +127,7 @@ func (d *reader) trainRules() {
 	b, T := d.r.Train.Batch, d.r.Data.Sequence
 	if b.Tokens > 0 && T > 0 {
 		if _, err := b.Rows(T); err != nil {
-			d.fail(d.near("train.batch"), "train.batch", err.Error())
+			d.fail(d.near("train.batch"), "train.batch", bare(err))
 		}
 	}
 	if lr := d.r.Train.Optimizer.AdamW.LR; lr > 0 && s.Floor.Value > lr {

@@ -49,8 +49,8 @@ blob, token, template < data;
 model, weights, mesh < ckpt;
 weights, kernel < merge;
 
-# Whole jobs.
-config, model, optim, mesh < plan;
+# Whole jobs. A plan asks through the contract what an engine would allocate.
+config, engine, model, optim, mesh < plan;
 config < launch;
 config, engine, model, optim, data, ckpt, track < train;
 engine, model, weights, token < infer;
@@ -64,6 +64,7 @@ program !< kernel;                       # kernels take slices: assembly is test
 mesh !< program;                         # a program names mesh axes, not who sits on them
 weights, blob !< model;                  # a model is in its paper: it reads no file
 engine/cpu, engine/pjrt !< train, eval;  # a run does not care who multiplies
+engine/cpu, engine/pjrt !< plan;         # nor does its prediction
 engine/cpu !< engine/oracle;             # the oracle shares no arithmetic with what it judges
 kernel !< engine/oracle;                 # nor loops
 train !< launch, plan;                   # both work before rank 0 exists
