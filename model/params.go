@@ -5,6 +5,8 @@ package model
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"pleach/program"
 )
@@ -140,9 +142,10 @@ func (s Spec) Ignored(name string) bool {
 	if s.Tied && name == "lm_head.weight" {
 		return true
 	}
-	var l int
-	n, err := fmt.Sscanf(name, "model.layers.%d.self_attn.rotary_emb.inv_freq", &l)
-	return n == 1 && err == nil && l < s.L
+	layer, ok := strings.CutPrefix(name, "model.layers.")
+	layer, ok2 := strings.CutSuffix(layer, ".self_attn.rotary_emb.inv_freq")
+	l, err := strconv.Atoi(layer)
+	return ok && ok2 && err == nil && strconv.Itoa(l) == layer && 0 <= l && l < s.L
 }
 
 // Count is the number of parameters.
