@@ -103,11 +103,13 @@ func (l Layout) Leaves() int {
 // Sharded reports whether optimizer states are split over data ranks.
 func (l Layout) Sharded() bool { return l.Zero && l.Mesh.Size(Data) > 1 }
 
-// Check says whether the summation tree fits the data axis.
+// Check says whether the summation tree fits the data axis. Chunks that are not
+// one for each data rank are powers of two, so that a rank's own are a subtree
+// and the sum has the same bits for every data degree that divides them.
 func (l Layout) Check() error {
-	d := l.Mesh.Size(Data)
-	if mine := l.Leaves() / d; l.Leaves()%d != 0 || mine&(mine-1) != 0 {
-		return fmt.Errorf("program: %d chunks for %d data ranks: want a power of two each", l.Leaves(), d)
+	d, c := l.Mesh.Size(Data), l.Leaves()
+	if c != d && (c < 1 || c&(c-1) != 0 || c%d != 0) {
+		return fmt.Errorf("program: %d chunks for %d data ranks: want as many, or a power of two each", c, d)
 	}
 	return nil
 }
