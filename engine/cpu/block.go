@@ -46,17 +46,17 @@ func linear(l *lowering) []phase {
 
 func linearGradX(l *lowering) []phase {
 	dy, w, dx := l.in(0), l.in(1), l.out(0)
-	N, O, I := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1)
-	return []phase{l.grid(N, I, func(_, i, j, m, n int) {
-		kernel.GemmNN(dx[i*I+j:], dy[i*O:], w[j:], m, n, O, I, O, I, false)
+	N, O, I, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.scratch()
+	return []phase{l.grid(N, I, func(worker, i, j, m, n int) {
+		kernel.GemmNN(dx[i*I+j:], dy[i*O:], w[j:], m, n, O, I, O, I, false, scratch(worker))
 	})}
 }
 
 func linearGradW(l *lowering) []phase {
 	dy, x, dw := l.in(0), l.in(1), l.in(2)
-	N, O, I := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1)
-	return []phase{l.grid(O, I, func(_, i, j, m, n int) {
-		kernel.GemmTN(dw[i*I+j:], dy[i:], x[j:], m, n, N, I, O, I, true)
+	N, O, I, scratch := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1), l.scratch()
+	return []phase{l.grid(O, I, func(worker, i, j, m, n int) {
+		kernel.GemmTN(dw[i*I+j:], dy[i:], x[j:], m, n, N, I, O, I, true, scratch(worker))
 	})}
 }
 

@@ -101,11 +101,11 @@ func (h headGradient) chunk(l *lowering, n0, v0, N, V int) []phase {
 		kernel.GemmNT(p, x[i*D:], w[j*D:], m, n, D, V, D, D, false, h.scratch(worker))
 		kernel.HeadGrad(p, h.lse[n0+i:][:m], h.labels[n0+i:][:m], v0+j, n, V)
 	})
-	toX := l.grid(N, D, func(_, i, j, m, n int) {
-		kernel.GemmNN(dx[i*D+j:], h.p[i*V:], w[j:], m, n, V, D, V, D, v0 > 0)
+	toX := l.grid(N, D, func(worker, i, j, m, n int) {
+		kernel.GemmNN(dx[i*D+j:], h.p[i*V:], w[j:], m, n, V, D, V, D, v0 > 0, h.scratch(worker))
 	})
-	toW := l.grid(V, D, func(_, i, j, m, n int) {
-		kernel.GemmTN(dw[i*D+j:], h.p[i:], x[j:], m, n, N, D, V, D, true)
+	toW := l.grid(V, D, func(worker, i, j, m, n int) {
+		kernel.GemmTN(dw[i*D+j:], h.p[i:], x[j:], m, n, N, D, V, D, true, h.scratch(worker))
 	})
 	return []phase{logits, both(toX, toW)}
 }

@@ -54,7 +54,9 @@ var lower = [program.Kinds]func(*lowering) []phase{
 
 // scratch is the working memory of the kinds that need any.
 var scratch = [program.Kinds]func(*program.Op) needs{
-	program.OpLinear:      func(*program.Op) needs { return needs{worker: kernel.GemmScratch} },
+	program.OpLinear:      product,
+	program.OpLinearGradX: product,
+	program.OpLinearGradW: product,
 	program.OpRMSNormGrad: func(op *program.Op) needs { return needs{shared: op.In[0].Dim(0)} },
 	program.OpAttention:   func(op *program.Op) needs { return needs{worker: kernel.AttentionScratch(shapeOf(op), queries)} },
 	program.OpAttentionGrad: func(op *program.Op) needs {
@@ -65,6 +67,8 @@ var scratch = [program.Kinds]func(*program.Op) needs{
 	program.OpHeadTop:         headTopNeeds,
 	program.OpHeadGrad:        headGradNeeds,
 }
+
+func product(*program.Op) needs { return needs{worker: kernel.GemmScratch} }
 
 // in is operand i as float32, out is output i.
 func (l *lowering) in(i int) []float32  { return view[float32](l.x.bytes(l.op.In[i], l.slot)) }
