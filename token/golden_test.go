@@ -5,6 +5,10 @@ package token
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -117,6 +121,46 @@ func compareGolden(t *testing.T, tok *Tokenizer, file string) {
 		}
 		if !utf8.Valid(text) && tok.pipe != nil {
 			t.Fatal("a golden for a string that the reference cannot take")
+		}
+	}
+}
+
+// TestReal compares the tokenizer of Llama 2 with SentencePiece: on the hard
+// strings, and by a hash of ids and decoded text on whole files.
+func TestReal(t *testing.T) {
+	data := os.Getenv("PLEACH_TESTDATA")
+	if data == "" {
+		t.Skip("PLEACH_TESTDATA is not set: no Llama 2 tokenizer")
+	}
+	tok := mustOpen(t, filepath.Join(data, "tokenizers/llama2.model"))
+	compareGolden(t, tok, "testdata/real.golden.jsonl")
+	for _, line := range readLines(t, "testdata/real.json") {
+		var want struct {
+			File, How, SHA256 string
+			IDs               int
+		}
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(data, want.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := [][]byte{text}
+		if want.How == "lines" {
+			parts = bytes.Split(text, []byte("\n"))
+		}
+		h, n := sha256.New(), 0
+		for _, part := range parts {
+			ids := tok.Encode(nil, part)
+			n += len(ids)
+			if err := binary.Write(h, binary.LittleEndian, ids); err != nil {
+				t.Fatal(err)
+			}
+			h.Write([]byte(tok.Decode(ids)))
+		}
+		if got := hex.EncodeToString(h.Sum(nil)); n != want.IDs || got != want.SHA256 {
+			t.Errorf("%s by %s: got %d ids, hash %s; want %d, %s", want.File, want.How, n, got, want.IDs, want.SHA256)
 		}
 	}
 }

@@ -11,9 +11,11 @@
 # {"b": base64}, and has {} where the reference takes none.
 
 import base64
+import hashlib
 import io
 import json
 import os
+import struct
 
 import sentencepiece as spm
 from tokenizers import (AddedToken, Regex, Tokenizer, decoders, models, normalizers,
@@ -214,6 +216,25 @@ def ours():
     print("trained vocabulary equal:", a["vocab"] == b["vocab"], "merges equal:", a["merges"] == b["merges"])
 
 
+def real(data):
+    """The Llama 2 tokenizer on the hard strings, and a hash of its ids on real text."""
+    sp = spm.SentencePieceProcessor(model_file=os.path.join(data, "tokenizers/llama2.model"))
+    write_golden("real", lambda s: sp.encode(s), None, lambda ids: sp.decode(ids), bad=True)
+    rows = []
+    for name in ("wikitext2/valid.txt", "wikitext2/test.txt", "tokenizers/botchan.txt"):
+        text = open(os.path.join(data, name), "rb").read()
+        for how, parts in (("lines", text.split(b"\n")), ("whole", [text])):
+            h, n = hashlib.sha256(), 0
+            for part in parts:
+                ids = sp.encode(part)
+                n += len(ids)
+                h.update(struct.pack(f"<{len(ids)}i", *ids))
+                h.update(sp.decode(ids).encode())
+            rows.append({"file": name, "how": how, "ids": n, "sha256": h.hexdigest()})
+    with open(path("real.json"), "w") as f:
+        f.write("\n".join(dump(r) for r in rows) + "\n")
+
+
 if __name__ == "__main__":
     write_strings()
     gpt2()
@@ -225,5 +246,7 @@ if __name__ == "__main__":
     llama2(train_spm("piece", vocab_size=700, byte_fallback=True, remove_extra_whitespaces=False,
                      allow_whitespace_only_pieces=True, split_digits=True))
     train_spm("trim", vocab_size=420, user_defined_symbols=["<mask>", "whole", "[R]"], byte_fallback=False)
+    if "PLEACH_TESTDATA" in os.environ:
+        real(os.environ["PLEACH_TESTDATA"])
     if os.path.exists(path("ours/tokenizer.json")):
         ours()
