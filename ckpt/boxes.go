@@ -6,6 +6,7 @@ package ckpt
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -71,6 +72,8 @@ func (p place) check() error {
 			p.Offset[i] <= p.Whole[i]-p.shape[i]
 	}
 	switch {
+	case ok && !countable(p.Whole):
+		return fmt.Errorf("tensor %q: shape %d: too large", p.Name, p.Whole)
 	case !ok:
 		return fmt.Errorf("tensor %q of shape %d: the box of shape %d at %d is not in it",
 			p.Name, p.Whole, p.shape, p.Offset)
@@ -93,6 +96,18 @@ func overlap(at, shape, bt, bshape []int) (off, size []int, ok bool) {
 		off[i], size[i] = lo, hi-lo
 	}
 	return off, size, true
+}
+
+// countable reports whether the number of elements is an int.
+func countable(shape []int) bool {
+	n := 1
+	for _, d := range shape {
+		if d > 0 && n > math.MaxInt/d {
+			return false
+		}
+		n *= max(d, 1)
+	}
+	return true
 }
 
 func volume(shape []int) int {

@@ -5,12 +5,14 @@ package ckpt_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -347,14 +349,14 @@ func TestDamage(t *testing.T) {
 		if err := ckpt.Verify(s, ckpt.Name(20)); err == nil {
 			t.Errorf("%s: its absence is not noticed", name)
 		}
-		damageBack(t, s, name, good)
+		replace(t, s, name, good)
 	}
 	if err := ckpt.Verify(s, ckpt.Name(20)); err != nil {
 		t.Error(err)
 	}
 }
 
-func damageBack(t *testing.T, s blob.Store, name string, b []byte) {
+func replace(t testing.TB, s blob.Store, name string, b []byte) {
 	t.Helper()
 	err := s.Write(name, func(w io.Writer) error { _, err := w.Write(b); return err })
 	if err != nil {
@@ -431,6 +433,124 @@ func TestPrune(t *testing.T) {
 	if err := ckpt.Prune(s, 0, nil); fault.Exit(err) != 2 {
 		t.Errorf("keep 0: %v", err)
 	}
+}
+
+// seal writes the manifest that belongs to the files of a folder, whatever they
+// hold.
+func seal(t testing.TB, s blob.Store, dir string, step int64) {
+	type entry struct {
+		Name   string `json:"name"`
+		Bytes  int    `json:"bytes"`
+		SHA256 string `json:"sha256"`
+	}
+	m := struct {
+		Format int     `json:"format"`
+		Step   int64   `json:"step"`
+		Files  []entry `json:"files"`
+	}{Format: 1, Step: step}
+	all := files(t, s, dir)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if b := all[name]; path.Base(name) != "manifest.json" {
+			e := entry{strings.TrimPrefix(name, dir+"/"), len(b), fmt.Sprintf("%x", sha256.Sum256(b))}
+			m.Files = append(m.Files, e)
+		}
+	}
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace(t, s, dir+"/manifest.json", append(b, '\n'))
+}
+
+func TestBadBoxes(t *testing.T) {
+	const two = `{"key":"t","name":"t","offset":[],"whole":[]}`
+	s := store(blobtest.NewMem())
+	mustSave(t, s, 10)
+	for text, want := range map[string]string{
+		`[]`:                                  "training/rank-00001.safetensors: not a list of boxes: json: cannot unmarshal array",
+		`{}`:                                  "training: got places for 2 boxes, want 4",
+		`{"boxes":[` + two + `]}`:             "training: got places for 3 boxes, want 4",
+		`{"boxes":[` + two + `,` + two + `]}`: `training: tensor "t": the boxes of shape [] at [] and of shape [] at [] overlap`,
+		`{"boxes":[` + two + `,{"key":"x","name":"m.w"}]}`:                                                           `training: tensor "m.w": its box "x" is missing`,
+		`{"boxes":[` + two + `,{"key":"m.w[2:4,0:3]","name":"m.w","offset":[2,0],"whole":[9223372036854775807,9]}]}`: `training: tensor "m.w": shape [9223372036854775807 9]: too large`,
+		`{"boxes":[` + two + `,{"key":"m.w[2:4,0:3]","name":"m.w","offset":[2],"whole":[4,3]}]}`:                     `training: tensor "m.w" of shape [4 3]: the box of shape [2 3] at [2] is not in it`,
+		`{"boxes":[` + two + `,{"key":"m.w[2:4,0:3]","name":"m.w","offset":[1,0],"whole":[4,3]}]}`:                   `training: tensor "m.w": key: got "m.w[2:4,0:3]", want "m.w[1:3,0:3]"`,
+	} {
+		replace(t, s, ckpt.Name(10)+"/training/rank-00001.json", []byte(text))
+		seal(t, s, ckpt.Name(10), 10)
+		if err := ckpt.Verify(s, ckpt.Name(10)); err != nil {
+			t.Fatal(err)
+		}
+		c, err := ckpt.Open(s, ckpt.Name(10))
+		if err == nil {
+			_ = c.Close()
+		}
+		if fault.Exit(err) != 4 || !strings.Contains(slashes(fmt.Sprint(err)), "/run/checkpoints/step-00000010: "+want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
+
+// TestMemory saves tensors that are much larger than what Save may allocate.
+func TestMemory(t *testing.T) {
+	const n = 16 << 20
+	zeros := func(_, _ int, _ []float32) error { return nil }
+	m := ckpt.Model{Tensors: []weights.Source{{Name: "w", DType: half.BF16, Shape: []int{n}, Read: zeros}}}
+	tr := ckpt.Training{Ranks: [][]ckpt.Box{{{Source: weights.Source{Name: "m", DType: half.F32, Shape: []int{n}, Read: zeros}}}}}
+	s := blob.Local(t.TempDir())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	bytes, err := ckpt.Save(s, 1, m, tr)
+	runtime.ReadMemStats(&after)
+	if err != nil || bytes < 6*n {
+		t.Fatal(bytes, err)
+	}
+	if got := after.TotalAlloc - before.TotalAlloc; got > 6<<20 {
+		t.Errorf("%d bytes were allocated for a checkpoint of %d, want at most 6 MiB", got, bytes)
+	}
+}
+
+// FuzzOpen: whatever is in the files that a manifest vouches for, nothing panics.
+func FuzzOpen(f *testing.F) {
+	s := store(blobtest.NewMem())
+	mustSave(f, s, 10)
+	good := files(f, s, ckpt.Name(10))
+	names := slices.Sorted(maps.Keys(good))
+	for i, name := range names {
+		f.Add(uint8(i), good[name])
+	}
+	f.Fuzz(func(t *testing.T, i uint8, b []byte) {
+		s := store(blobtest.NewMem())
+		for name, text := range good {
+			replace(t, s, name, text)
+		}
+		name := names[int(i)%len(names)]
+		replace(t, s, name, b)
+		if path.Base(name) != "manifest.json" {
+			seal(t, s, ckpt.Name(10), 10)
+		}
+		if err := ckpt.Verify(s, ckpt.Name(10)); err != nil && fault.Exit(err) != 4 {
+			t.Errorf("not an error of kind state: %v", err)
+		}
+		c, err := ckpt.Open(s, ckpt.Name(10))
+		if err != nil {
+			if fault.Exit(err) != 4 {
+				t.Errorf("not an error of kind state: %v", err)
+			}
+			return
+		}
+		defer c.Close()
+		for _, name := range c.Names() {
+			_, shape, _ := c.Lookup(name)
+			n := 1
+			for _, d := range shape {
+				n *= d
+			}
+			if err := c.Box(name, make([]int, len(shape)), shape, make([]float32, n)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
 }
 
 func ExampleSave() {
