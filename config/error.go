@@ -29,7 +29,11 @@ func (e *Error) Error() string {
 	b.WriteString("config: ")
 	switch {
 	case e.Arg != "":
-		fmt.Fprintf(&b, "argument %q: ", e.Arg)
+		arg := e.Arg
+		if r := []rune(arg); len(r) > 100 {
+			arg = string(r[:100]) + "…"
+		}
+		fmt.Fprintf(&b, "argument %q: ", arg)
 	case e.Line > 0:
 		fmt.Fprintf(&b, "%s:%d: ", e.File, e.Line)
 	case e.File != "":
@@ -131,7 +135,10 @@ func didYouMean(got string, words []string) string {
 
 // elsewhere is [didYouMean] for a key that is not known in a mapping. A key that
 // is spelt right and stands in the wrong place is told its own.
-func elsewhere(got string, known []string) string {
+func (d *reader) elsewhere(got string, known []string) string {
+	if len(d.errs) >= shown {
+		return "" // it will not be read
+	}
 	hint := didYouMean(got, known)
 	if strings.HasPrefix(hint, "did") {
 		return hint

@@ -228,6 +228,9 @@ type entry struct{ key, value *yaml.Node }
 // or are not known.
 func (d *reader) pairs(key string, n *yaml.Node, known []string) map[string]entry {
 	m := map[string]entry{}
+	if !d.count(len(n.Content)/2, key, n) {
+		return m
+	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		switch {
@@ -238,7 +241,7 @@ func (d *reader) pairs(key string, n *yaml.Node, known []string) map[string]entr
 		case m[k.Value].key != nil:
 			d.fail(d.at(k), join(key, k.Value), "the key stands twice in this mapping")
 		case known != nil && !slices.Contains(known, k.Value):
-			d.fail(d.at(k), join(key, k.Value), "unknown key", elsewhere(k.Value, known))
+			d.fail(d.at(k), join(key, k.Value), "unknown key", d.elsewhere(k.Value, known))
 		default:
 			m[k.Value] = entry{k, v}
 		}
