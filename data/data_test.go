@@ -37,15 +37,18 @@ func write(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		if err := writeFile(filepath.Join(dir, name), text); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return dir
+}
+
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o666)
 }
 
 // lettered is n documents of 1 to longest bytes, in which no byte repeats the
@@ -254,6 +257,9 @@ func TestResumeAtEveryRow(t *testing.T) {
 		same(t, fmt.Sprint("resumed twice after row ", k), next(t, again, 3), want[k+2:k+5])
 		same(t, "uninterrupted", next(t, l, 1), want[k:k+1])
 	}
+	if b, _ := json.Marshal(l.State()); len(b) > 1200+4*2*150 {
+		t.Errorf("the state of 4 lanes and 2 sources has %d bytes", len(b))
+	}
 	if st := l.Stats(); st[0].Epoch < 3 || st[1].Epoch < 1 {
 		t.Errorf("epochs at the end: got %.1f and %.1f, want more than 3 and 1",
 			st[0].Epoch, st[1].Epoch)
@@ -379,6 +385,11 @@ func TestUnpack(t *testing.T) {
 		}
 		for _, r := range rows {
 			checkSpans(t, r, want)
+			for i, s := range r.Docs[1:] {
+				if s.ID == r.Docs[i].ID {
+					t.Fatalf("row %d holds %s twice in one epoch", r.Index, s.ID)
+				}
+			}
 		}
 	}
 }
@@ -466,7 +477,8 @@ func TestMix(t *testing.T) {
 		}
 	}
 	st := l.Stats()
-	if share := float64(st[0].Tokens) / float64(st[0].Tokens+st[1].Tokens); share < 0.73 || share > 0.77 {
+	share := float64(st[0].Tokens) / float64(st[0].Tokens+st[1].Tokens)
+	if share < 0.73 || share > 0.77 {
 		t.Errorf("share of the first source: got %.3f, want 0.75", share)
 	}
 }
@@ -521,7 +533,8 @@ func TestSkipped(t *testing.T) {
 		"a.txt": "text", "b.txt": "bad \xff text", "c.png": "\x89PNG\r\n\x1a\n", "d.pdf": "%PDF-1.4",
 		"e.bin": "a\x00b", "f.txt": "", "g.txt": " \n", ".git/config": "x", "h.gz": "\x1f\x8b\x08",
 		"late.txt": strings.Repeat("good ", 4000) + "\xff",
-		"l.jsonl":  `{"text":"line"}` + "\n\n" + `{"text":""}` + "\n" + `{"text":null}` + "\n" + `{"text":"\ud800"}`,
+		"l.jsonl": `{"text":"line"}` + "\n\n" + `{"text":""}` + "\n" +
+			`{"text":null}` + "\n" + `{"text":"\ud800"}`,
 	})
 	p := specOf([]Source{{Paths: []string{dir}}})
 	p.Lanes = 1

@@ -112,8 +112,11 @@ func (s *source) read(r ref, c *scratch) (Document, reason, error) {
 	if r.off == 0 {
 		b = trimBOM(b)
 	}
-	if f.format == formatText {
-		d := Document{ID: f.name, Text: b}
+	if f.format != formatJSONL {
+		d := Document{ID: s.where(r), Text: b}
+		if f.format == formatLines {
+			d.Text = bytes.TrimSuffix(b, []byte("\r"))
+		}
 		if !utf8.Valid(b) {
 			return d, notUTF8, nil
 		}

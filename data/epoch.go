@@ -53,7 +53,7 @@ func (l *Loader) Epoch() (Epoch, error) {
 	e, ok := l.cached()
 	if !ok {
 		var err error
-		if e, err = l.count(exactBelow); err != nil {
+		if e, err = l.count(exactBelow, samplePart); err != nil {
 			return e, err
 		}
 		l.keep(e)
@@ -62,8 +62,9 @@ func (l *Loader) Epoch() (Epoch, error) {
 	return e, nil
 }
 
-// count counts the first source, or estimates it if it has limit bytes or more.
-func (l *Loader) count(limit int64) (Epoch, error) {
+// count counts the first source, or if it has limit bytes or more estimates it
+// from sampleParts parts.
+func (l *Loader) count(limit, part int64) (Epoch, error) {
 	s := l.sources[0]
 	e := Epoch{Source: s.Name, Exact: s.size < limit}
 	if s.Rows {
@@ -72,15 +73,14 @@ func (l *Loader) count(limit int64) (Epoch, error) {
 		e.SourceTokens = e.Documents * int64(l.spec.Sequence)
 		return e, err
 	}
-	parts, step, part := (s.size+blockSize-1)/blockSize, float64(blockSize), int64(blockSize)
-	if !e.Exact {
-		parts, part = sampleParts, samplePart
-		step = float64(s.size-part) / (sampleParts - 1)
+	parts, step := int64(sampleParts), float64(s.size-part)/(sampleParts-1)
+	if e.Exact {
+		parts, step, part = (s.size+blockSize-1)/blockSize, blockSize, blockSize
 	}
 	sum, err := l.tally(parts, step, part)
 	if err == nil && !e.Exact && sum.documents == 0 {
 		// Documents are so long that none starts in the sample.
-		return l.count(math.MaxInt64)
+		return l.count(math.MaxInt64, part)
 	}
 	e.SourceTokens, e.Documents = sum.tokens, sum.documents
 	if !e.Exact && err == nil {
@@ -154,7 +154,7 @@ func (n *lane) tally(s *source, lo, hi int64) (tallies, error) {
 			return t, err
 		}
 		t.bytes += r.n
-		if s.files[r.file].format == formatJSONL {
+		if s.files[r.file].format != formatText {
 			t.bytes++ // its newline
 		}
 		if why != none {
@@ -177,7 +177,7 @@ func (l *Loader) cacheFile() string {
 	}
 	f := l.Fingerprint()
 	p := f.Sources[0]
-	p.Name, p.Weight, p.Epochs = "", 0, 0
+	p.Name, p.Weight, p.Epochs = "", 0, 0 // do not change the count
 	key := fmt.Sprintf("1 %q %q %+v", f.Tokenizer, f.Special, p)
 	if p.Rows {
 		key += fmt.Sprint(f.Sequence)

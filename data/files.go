@@ -41,9 +41,11 @@ func (g *gathered) skip(name, reason string) {
 // that of the source: it decides for a file that is named, and selects among
 // those of a folder.
 func gather(s store, paths []string, format string) (*gathered, error) {
-	if format != "" && format != formatText && format != formatJSONL {
-		return nil, fault.Configf("data: format: got %q, want %s or %s",
-			format, formatText, formatJSONL)
+	switch format {
+	case "", formatText, formatLines, formatJSONL:
+	default:
+		return nil, fault.Configf("data: format: got %q, want %s, %s or %s",
+			format, formatText, formatLines, formatJSONL)
 	}
 	if len(paths) == 0 {
 		return nil, fault.Configf("data: a source has no path")
@@ -98,17 +100,13 @@ func (g *gathered) add(s store, f found, format string) error {
 	case size == 0 || isBlank(trimBOM(head)) && size <= headSize:
 		reason = empty.String()
 	case reason != "":
-	case format != "" && !f.tree:
+	case format != "" && !f.tree, format == formatLines && is == formatText:
 		is = format
 	case format != "" && is != format:
 		reason = "other format"
 	}
 	if reason == "" && is == formatText {
-		if !validHead(head, size == int64(len(head))) {
-			reason = notUTF8.String()
-		} else if size > longest {
-			reason = tooLong.String()
-		}
+		reason = textFile(head, size)
 	}
 	if reason != "" {
 		g.skip(f.name, reason)
@@ -117,6 +115,17 @@ func (g *gathered) add(s store, f found, format string) error {
 	g.files = append(g.files, file{f.name, f.rel, size, g.size, is, &lineIndex{}})
 	g.size += size
 	return g.sample(o, f, is, head)
+}
+
+// textFile says why a file whose head may be text is no document.
+func textFile(head []byte, size int64) string {
+	switch {
+	case !validHead(head, size == int64(len(head))):
+		return notUTF8.String()
+	case size > longest:
+		return tooLong.String()
+	}
+	return ""
 }
 
 // sample adds to the hash what tells this file from another: its name, size and

@@ -22,7 +22,7 @@ func eachLine(
 	hi = min(hi, size)
 	buf := make([]byte, min(256<<10, hi-lo+4<<10))
 	blank, nth := true, 0
-	for pos < size {
+	for pos < size && (start >= 0 || pos < hi) {
 		b := buf[:min(int64(len(buf)), size-pos)]
 		if n, err := o.ReadAt(b, pos); n < len(b) {
 			return err

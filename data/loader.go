@@ -72,7 +72,7 @@ func Open(spec Spec, enc Encoder) (*Loader, error) {
 	}
 	l := &Loader{spec: spec, enc: enc}
 	l.spec.Sources = named
-	for _, src := range named {
+	for i, src := range named {
 		s, err := newSource(src, spec.Lanes, spec.Vocabulary)
 		if err != nil {
 			return nil, err
@@ -84,6 +84,7 @@ func Open(spec Spec, enc Encoder) (*Loader, error) {
 			return nil, fault.Dataf("data: source %s: %d bytes make %d blocks, want one for each "+
 				"of %d lanes", s.Name, s.size, s.blocks, spec.Lanes)
 		}
+		s.key = itoa(int64(i))
 		l.sources = append(l.sources, s)
 	}
 	if err := checkReady(l.sources); err != nil {
@@ -174,7 +175,12 @@ func (l *Loader) Next(batch int) ([]Row, error) {
 			if l.err = it.err; !errors.Is(it.err, io.EOF) {
 				return nil, l.err
 			}
-			l.err = io.EOF
+			if l.err = io.EOF; l.served+i == 0 {
+				l.err = fault.Dataf("data: lane %d gets no row of %d ids in the epochs that the sources "+
+					"are read: want fewer lanes, shorter rows or more epochs",
+					l.spec.Rank, l.spec.Sequence+1)
+				return nil, l.err
+			}
 			break
 		}
 		rows = append(rows, it.row)

@@ -5,6 +5,7 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -153,8 +154,8 @@ func TestDamagedState(t *testing.T) {
 		{func(s *State) { s.Lanes = s.Lanes[1:] }, "lacks lane 0"},
 		{func(s *State) { s.Lanes[1] = s.Lanes[0] }, "has lane 0 twice"},
 		{func(s *State) { s.Lanes[2].Sources = nil }, "has 0 sources, want 2"},
-		{func(s *State) { s.Lanes[2].Offset = -1 }, "a negative number"},
-		{func(s *State) { s.Lanes[2].Sources[1].Block = -1 }, "a negative number"},
+		{func(s *State) { s.Lanes[2].Offset = -1 }, "a cursor at -1"},
+		{func(s *State) { s.Lanes[2].Sources[1].Block = -1 }, "a cursor at -1"},
 		{func(s *State) { s.Lanes[2].Offset = 1 << 40 }, "ids, want more than 1099511627776"},
 	} {
 		s := throughJSON(t, l.State())
@@ -250,4 +251,92 @@ func TestThreads(t *testing.T) {
 	same(t, "one processor", next(t, open(t, p), 200), want)
 	runtime.GOMAXPROCS(8)
 	same(t, "eight processors", next(t, open(t, p), 200), want)
+}
+
+// TestTooLong: documents too long to hold are skipped without being read.
+func TestTooLong(t *testing.T) {
+	dir := write(t, map[string]string{
+		"a.jsonl": `{"text":"fine"}` + "\n" + `{"text":"` +
+			strings.Repeat("x", 9000), "b.txt": strings.Repeat("text ", 2000), "c.txt": "good",
+	})
+	for _, name := range []string{"a.jsonl", "b.txt"} {
+		if err := os.Truncate(filepath.Join(dir, name), longest+100); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var ids []string
+	for d, err := range Documents(Source{Paths: []string{dir}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, filepath.Base(d.ID))
+	}
+	if got := strings.Join(ids, " "); got != "a.jsonl:1 c.txt" {
+		t.Errorf("documents: got %s", got)
+	}
+	p := specOf([]Source{{Paths: []string{dir}, Epochs: 1}})
+	p.Lanes, p.Sequence = 1, 4
+	l := open(t, p)
+	if st := l.Stats()[0]; st.Skipped["longer than 256 MiB"] != 1 {
+		t.Errorf("files: got %v", st.Skipped)
+	}
+	if rows := drain(t, l); len(rows) != 2 {
+		t.Errorf("got %d rows of the two documents, want 2", len(rows))
+	}
+}
+
+// TestFormats: a stated format decides for a file that is named, and selects
+// among those of a folder; the lines of a text file may be documents.
+func TestFormats(t *testing.T) {
+	dir := write(t, map[string]string{
+		"a.txt": "\ufeffone\r\n\n \ntwo", "b.jsonl": `{"text":"three"}`, "c.json": "{\n}",
+	})
+	for _, tt := range []struct{ path, format, want string }{
+		{"", "", "a.txt=\"one\\r\\n\\n \\ntwo\" b.jsonl:1=\"three\" c.json=\"{\\n}\""},
+		{"", "text", "a.txt=\"one\\r\\n\\n \\ntwo\" c.json=\"{\\n}\""},
+		{"", "lines", "a.txt:1=\"one\" a.txt:4=\"two\" c.json:1=\"{\" c.json:2=\"}\""},
+		{"", "jsonl", "b.jsonl:1=\"three\""},
+		{"b.jsonl", "text", "b.jsonl=\"{\\\"text\\\":\\\"three\\\"}\""},
+		{"a*", "lines", "a.txt:1=\"one\" a.txt:4=\"two\""},
+	} {
+		var got []string
+		src := Source{Paths: []string{filepath.Join(dir, tt.path)}, Format: tt.format}
+		for d, err := range Documents(src) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%s=%q", filepath.Base(d.ID), d.Text))
+		}
+		if got := strings.Join(got, " "); got != tt.want {
+			t.Errorf("%s as %q:\ngot  %s\nwant %s", tt.path, tt.format, got, tt.want)
+		}
+	}
+}
+
+// TestNoRow: documents that may be read once and fill no row are an error, not
+// an empty run.
+func TestNoRow(t *testing.T) {
+	p := specOf([]Source{{Paths: []string{write(t, map[string]string{"a.txt": "short"})}, Epochs: 1}})
+	p.Lanes = 1
+	_, err := open(t, p).Next(1)
+	if !errors.Is(err, fault.Data) || !strings.Contains(err.Error(), "lane 0 gets no row of 17 ids") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestLinks: linked files are read, linked folders are not: they may be loops.
+func TestLinks(t *testing.T) {
+	dir := write(t, map[string]string{"a/a.txt": "text", "real.txt": "linked"})
+	for link, to := range map[string]string{"a/b.txt": "../real.txt", "a/loop": ".", "a/gone.txt": "nowhere"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Skip("no links here: ", err)
+		}
+	}
+	s, err := newSource(Source{Paths: []string{filepath.Join(dir, "a")}}, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.files) != 2 || s.skipped["link to a folder"] != 1 || s.skipped["broken link"] != 1 {
+		t.Errorf("got %d files, skipped %v", len(s.files), s.skipped)
+	}
 }

@@ -26,7 +26,7 @@ func lines(values ...any) string {
 	return b.String()
 }
 
-type object1 = map[string]any
+type fields = map[string]any
 
 // TestReadyRows: row g is line g modulo the number of lines, whatever shuffle
 // says; the first id is no target, others are as their mask says.
@@ -35,10 +35,10 @@ func TestReadyRows(t *testing.T) {
 	for i := range 7 {
 		ids := []int{eos, i, i, i, eos}
 		if i == 3 {
-			rows = append(rows, object1{"tokens": ids, "mask": []int{1, 0, 1, 0, 1}})
+			rows = append(rows, fields{"tokens": ids, "mask": []int{1, 0, 1, 0, 1}})
 			continue
 		}
-		rows = append(rows, object1{"tokens": ids})
+		rows = append(rows, fields{"tokens": ids})
 	}
 	dir := write(t, map[string]string{
 		"a.jsonl": lines(rows[:4]...) + "\n", "b.jsonl": lines(rows[4:]...),
@@ -86,7 +86,7 @@ func TestReadyRows(t *testing.T) {
 func TestMasks(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		line   object1
+		line   fields
 		joined bool
 		bos    bool
 		ids    []int32
@@ -94,42 +94,42 @@ func TestMasks(t *testing.T) {
 	}{
 		{
 			"the answer and the end of its turn are targets, the prompt is not",
-			object1{"ids": []int{1, 2, 3, 4}, "mask": []int{0, 0, 1, 1}},
+			fields{"ids": []int{1, 2, 3, 4}, "mask": []int{0, 0, 1, 1}},
 			false, false,
 			[]int32{1, 2, 3, 4, eos},
 			[]int32{-1, 3, 4, eos},
 		},
 		{
 			"end-of-sequence in the text is a target like any id, and ends it once",
-			object1{"ids": []int{1, eos, 3, eos}, "mask": []int{1, 1, 0, 1}},
+			fields{"ids": []int{1, eos, 3, eos}, "mask": []int{1, 1, 0, 1}},
 			false, false,
 			[]int32{1, eos, 3, eos},
 			[]int32{eos, -1, eos},
 		},
 		{
 			"a last id that does not count, nor does the end",
-			object1{"ids": []int{1, 2, 3}, "mask": []int{1, 1, 0}},
+			fields{"ids": []int{1, 2, 3}, "mask": []int{1, 1, 0}},
 			false, false,
 			[]int32{1, 2, 3, eos},
 			[]int32{2, -1, -1},
 		},
 		{
 			"without a mask all count",
-			object1{"ids": []int{1, 2}},
+			fields{"ids": []int{1, 2}},
 			false, true,
 			[]int32{bos, 1, 2, eos},
 			[]int32{1, 2, eos},
 		},
 		{
 			"one begin-of-sequence, not two; joined: it counts unless masked",
-			object1{"ids": []int{bos, 2}, "mask": nil},
+			fields{"ids": []int{bos, 2}, "mask": nil},
 			true, true,
 			[]int32{bos, 2, eos},
 			[]int32{2, eos},
 		},
 		{
 			"a document without any target",
-			object1{"ids": []int{1, 2}, "mask": []int{0, 0}},
+			fields{"ids": []int{1, 2}, "mask": []int{0, 0}},
 			true, true,
 			[]int32{bos, 1, 2, eos},
 			[]int32{-1, -1, -1},
@@ -173,7 +173,7 @@ func TestPackedTargets(t *testing.T) {
 				want[int32(i)] += mask[j]
 			}
 		}
-		docs = append(docs, object1{"ids": ids, "mask": mask})
+		docs = append(docs, fields{"ids": ids, "mask": mask})
 	}
 	dir := write(t, map[string]string{"a.jsonl": lines(docs...)})
 	for _, T := range []int{1, 2, 7, 64} {

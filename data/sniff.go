@@ -13,7 +13,8 @@ import (
 // Formats of files.
 const (
 	formatText  = "text"  // a file is a document
-	formatJSONL = "jsonl" // a line is a document
+	formatLines = "lines" // a line of a text file is one, so that a long file is many
+	formatJSONL = "jsonl" // a line is JSON and holds one
 )
 
 // headSize is how much of a file decides what it is.
@@ -31,7 +32,6 @@ var magics = []struct {
 	{"GIF8", "image", false},
 	{"II*\x00", "image", false},
 	{"MM\x00*", "image", false},
-	{"BM\x00", "image", false},
 	{"PK\x03\x04", "archive", false},
 	{"PK\x05\x06", "archive", false},
 	{"7z\xbc\xaf\x27\x1c", "archive", false},

@@ -19,14 +19,17 @@ import (
 // data.sources.
 type Source struct {
 	Paths  []string // files, folders and patterns; a pattern's matches go by name
-	Name   string   // default: the last element of the first path without its extension
+	Name   string   // default: by the first path
 	Weight float64  // share of tokens relative to the other sources; all 0: equal shares
 	Field  string   // of a JSONL line, the text or list of ids; default "text"
 	ID     string   // of a JSONL line, the name of the document; default: FILE:LINE
 	Mask   string   // of a JSONL line, a list of 0 and 1; default, and where absent: all 1
 	Rows   bool     // a line is a row: exactly T+1 ids
-	Format string   // "text", "jsonl"; default: by the name and head of each file
-	Epochs float64  // a lane reads its share of the documents so often; 0: without end
+	// Format is "text" (a file is a document), "lines" (a line of a text file is),
+	// "jsonl"; default: text or jsonl by the name and head of each file. In a folder
+	// files of another format than stated are left out.
+	Format string
+	Epochs float64 // a lane reads its share of the documents so often; 0: without end
 }
 
 // A block is min(blockSize, size/(blocksPerLane·L)) bytes.
@@ -38,6 +41,7 @@ const (
 // source is a Source that has been looked at. It is safe for concurrent use.
 type source struct {
 	Source
+	key        string // its place among the sources: names may change, orders must not
 	store      store
 	files      []file
 	size       int64
@@ -74,7 +78,7 @@ func newSource(src Source, lanes, vocabulary int) (*source, error) {
 		src.Field = "text"
 	}
 	if src.Name == "" && len(src.Paths) > 0 {
-		src.Name = strings.TrimSuffix(filepath.Base(src.Paths[0]), filepath.Ext(src.Paths[0]))
+		src.Name = nameOf(src.Paths[0])
 	}
 	if src.Weight < 0 || math.IsNaN(src.Weight) || math.IsInf(src.Weight, 0) {
 		return nil, fault.Configf("data: source %s: weight: got %v, want a number ≥ 0",
@@ -175,12 +179,14 @@ func (s *source) findLines(refs []ref, i int, lo, hi int64) ([]ref, error) {
 // deal is the blocks of a lane in an epoch:
 //
 //	blocks perm[l], perm[l+L], perm[l+2L], …, perm = permutation of (seed, source, epoch)
+//
+// A source is its place in the list, so that a corpus may move or be renamed.
 func (s *source) deal(seed uint64, epoch int64, lane int) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &s.perms[epoch%2]
 	if p.of == nil || p.epoch != epoch {
-		purpose := "data blocks " + s.Name + " " + itoa(epoch)
+		purpose := "data blocks " + s.key + " " + itoa(epoch)
 		*p = perm{epoch, rng.New(seed, purpose).Perm(s.blocks)}
 	}
 	var mine []int
@@ -197,7 +203,7 @@ func (s *source) documents(seed uint64, epoch int64, b int, shuffled bool) ([]re
 	if err != nil || !shuffled || len(refs) < 2 {
 		return refs, err
 	}
-	purpose := "data documents " + s.Name + " " + itoa(epoch) + " " + itoa(int64(b))
+	purpose := "data documents " + s.key + " " + itoa(epoch) + " " + itoa(int64(b))
 	p := rng.New(seed, purpose).Perm(len(refs))
 	order := make([]ref, len(refs))
 	for i, j := range p {
@@ -283,8 +289,21 @@ func shares(sources []*source) ([]float64, error) {
 	return w, nil
 }
 
-// unique gives sources of one default name different ones, since the order of
-// documents hangs on names, and refuses equal names that were given.
+// nameOf is the name of a source that was given none: the last element of its
+// path that is no pattern, without its extension.
+func nameOf(path string) string {
+	for strings.ContainsAny(filepath.Base(path), "*?[") {
+		path = filepath.Dir(path)
+	}
+	base := filepath.Base(path)
+	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" {
+		return name
+	}
+	return base
+}
+
+// unique gives sources of one default name different ones, so that events and
+// stages can tell them apart, and refuses equal names that were given.
 func unique(sources []Source) ([]Source, error) {
 	sources = slices.Clone(sources)
 	seen := map[string]bool{}
@@ -299,7 +318,7 @@ func unique(sources []Source) ([]Source, error) {
 		if s.Name != "" || len(s.Paths) == 0 {
 			continue
 		}
-		base := strings.TrimSuffix(filepath.Base(s.Paths[0]), filepath.Ext(s.Paths[0]))
+		base := nameOf(s.Paths[0])
 		s.Name = base
 		for n := int64(2); seen[s.Name]; n++ {
 			s.Name = base + "-" + itoa(n)

@@ -91,59 +91,64 @@ func (local) find(path string) ([]found, error) {
 	return all, nil
 }
 
-// walk lists a file, or the files below a folder. Links to files are followed:
-// download caches are made of them. Links to folders are not: they may be loops.
+// walk lists a file, or the files below a folder.
 func walk(path, root string) ([]found, error) {
-	var all []found
 	top, err := os.Stat(path)
 	if err != nil {
 		return nil, fault.Dataf("data: %w", err)
 	}
 	if top.IsDir() {
 		root = path
-		// With the separator a link named by the user is followed as well.
-		path += string(filepath.Separator)
+		path += string(filepath.Separator) // a link that was named is followed
 	}
+	var all []found
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if name == path && top.IsDir() {
+		tree := top.IsDir()
+		if tree && name == path {
 			return nil
 		}
-		f := found{name: filepath.Clean(name), tree: top.IsDir()}
+		f := found{name: filepath.Clean(name), tree: tree, skip: unfit(name, d, tree)}
+		if d.IsDir() && f.skip == "" {
+			return nil
+		}
 		if f.rel, err = filepath.Rel(root, name); err != nil {
 			f.rel = name
 		}
 		f.rel = filepath.ToSlash(f.rel)
-		if f.tree && strings.HasPrefix(d.Name(), ".") {
-			f.skip = "hidden"
-			all = append(all, f)
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if d.IsDir() {
-			return nil
-		}
-		if !d.Type().IsRegular() {
-			switch info, err := os.Stat(name); {
-			case err != nil:
-				f.skip = "broken link"
-			case info.IsDir():
-				f.skip = "link to a folder"
-			case !info.Mode().IsRegular():
-				f.skip = "not a file"
-			}
-		}
 		all = append(all, f)
+		if d.IsDir() {
+			return fs.SkipDir
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, fault.Dataf("data: listing %s: %w", path, err)
 	}
 	return all, nil
+}
+
+// unfit says why an entry of a folder is not opened. Links to files are
+// followed: download caches are made of them. Links to folders are not: they may
+// be loops.
+func unfit(name string, d fs.DirEntry, tree bool) string {
+	if tree && strings.HasPrefix(d.Name(), ".") {
+		return "hidden"
+	}
+	if d.IsDir() || d.Type().IsRegular() {
+		return ""
+	}
+	switch info, err := os.Stat(name); {
+	case err != nil:
+		return "broken link"
+	case info.IsDir():
+		return "link to a folder"
+	case !info.Mode().IsRegular():
+		return "not a file"
+	}
+	return ""
 }
 
 // readAt reads len(p) bytes at off of an object that is known to have them.
