@@ -27,6 +27,7 @@ type Engine struct {
 	memory  engine.Memory
 	scratch [][]float32 // one for each worker, as large as the neediest op wants
 	tables  map[rotation]*[2][]float32
+	closed  bool
 }
 
 // buffer is a weight or a state.
@@ -60,23 +61,28 @@ func (e *Engine) Memory() engine.Memory { return e.memory }
 
 // Close stops the workers and lets go of all buffers.
 func (e *Engine) Close() error {
+	e.closed = true
 	e.pool.close()
 	e.states, e.scratch, e.tables, e.memory = nil, nil, nil, engine.Memory{}
 	return nil
 }
 
-// state is the buffer of a weight or state, made at first sight.
-func (e *Engine) state(v *program.Value) (*buffer, error) {
-	b := e.states[v.Name]
-	if b == nil {
-		b = &buffer{v.Type, slices.Clone(v.Shape), allocate(v.Bytes())}
-		e.states[v.Name] = b
-		e.memory.State += len(b.data)
+// declare makes the weights and states of p that are new, if all of them fit
+// those that are there.
+func (e *Engine) declare(p *program.Program) error {
+	vs := append(p.Held(program.Weight), p.Held(program.State)...)
+	for _, v := range vs {
+		if b := e.states[v.Name]; b != nil && (b.kind != v.Type || !slices.Equal(b.shape, v.Shape)) {
+			return fmt.Errorf("cpu: program %s: %v: another program has it as %v%v", p.Name, v, b.kind, b.shape)
+		}
 	}
-	if b.kind != v.Type || !slices.Equal(b.shape, v.Shape) {
-		return nil, fmt.Errorf("cpu: %v: another program has it as %v%v", v, b.kind, b.shape)
+	for _, v := range vs {
+		if e.states[v.Name] == nil {
+			e.states[v.Name] = &buffer{v.Type, slices.Clone(v.Shape), allocate(v.Bytes())}
+			e.memory.State += v.Bytes()
+		}
 	}
-	return b, nil
+	return nil
 }
 
 // Read copies a range of a weight or state.
@@ -110,12 +116,12 @@ func (e *Engine) span(what string, at program.Place, name string, lo int, a prog
 	case a.Type != b.kind:
 		return nil, fmt.Errorf("cpu: %s %s: got %v, want %v", what, name, a.Type, b.kind)
 	}
-	off := lo * b.kind.Size()
-	if lo < 0 || off+len(a.Bytes) > len(b.data) {
-		return nil, fmt.Errorf("cpu: %s %s: elements %d to %d of %d", what, name, lo,
-			lo+len(a.Bytes)/b.kind.Size(), len(b.data)/b.kind.Size())
+	size := b.kind.Size()
+	n, all := len(a.Bytes)/size, len(b.data)/size
+	if lo < 0 || n > all || lo > all-n {
+		return nil, fmt.Errorf("cpu: %s %s: %d elements from %d on of %d", what, name, n, lo, all)
 	}
-	return b.data[off : off+len(a.Bytes)], nil
+	return b.data[lo*size : (lo+n)*size], nil
 }
 
 // reserve makes every worker's scratch at least n elements long.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"pleach/engine"
-	"pleach/half"
 	"pleach/program"
 )
 
@@ -17,7 +16,8 @@ type executable struct {
 	p      *program.Program
 	plan   *program.Plan
 	arena  []byte
-	shared []byte // what the workers of one op share: reused by every op
+	shared []byte           // what the workers of one op share: reused by every op
+	held   []*program.Value // the inputs
 	inputs map[*program.Value][]byte
 	in     [][]byte // the same, in order
 	out    [][][]byte
@@ -27,77 +27,70 @@ type executable struct {
 
 // Compile lowers p.
 func (e *Engine) Compile(p *program.Program, slots int) (engine.Executable, error) {
-	if n := p.Mesh.Ranks(); n > 1 {
-		return nil, fmt.Errorf("cpu: program %s: a mesh of %d ranks: not yet", p.Name, n)
+	if e.closed {
+		return nil, fmt.Errorf("cpu: program %s: the engine is closed", p.Name)
 	}
-	x := &executable{e: e, p: p, plan: program.MakePlan(p, slots), inputs: map[*program.Value][]byte{}}
-	need, err := x.measure()
-	if err != nil {
+	if n := p.Mesh.Ranks(); n > 1 || slots < 1 {
+		return nil, fmt.Errorf("cpu: program %s: got %d ranks and %d slots, want one rank and a slot", p.Name, n, slots)
+	}
+	if err := checkOps(p); err != nil {
 		return nil, err
 	}
-	if err := x.allocate(need); err != nil {
+	if err := e.declare(p); err != nil {
 		return nil, err
 	}
+	x := &executable{
+		e: e, p: p, plan: program.MakePlan(p, slots),
+		held: p.Held(program.Input), inputs: map[*program.Value][]byte{},
+	}
+	x.allocate()
 	for slot := range slots {
-		l := lowering{x: x, slot: slot}
-		steps := make([][]*job, len(p.Ops))
-		for i, op := range p.Ops {
-			l.op = op
-			for _, ph := range lower[op.Kind](&l) {
-				steps[i] = append(steps[i], &job{phase: ph})
-			}
-		}
-		x.steps = append(x.steps, steps)
-		x.out = append(x.out, l.outputs())
+		x.lower(slot)
 	}
 	x.checks = inputChecks(x)
 	return x, nil
 }
 
+// lower makes the jobs of the micro-batch in a slot.
+func (x *executable) lower(slot int) {
+	l := lowering{x: x, slot: slot}
+	steps := make([][]*job, len(x.p.Ops))
+	for i, op := range x.p.Ops {
+		l.op = op
+		for _, ph := range lower[op.Kind](&l) {
+			steps[i] = append(steps[i], &job{phase: ph})
+		}
+	}
+	x.steps, x.out = append(x.steps, steps), append(x.out, l.outputs())
+}
+
 // needs is working memory in elements of float32.
 type needs struct{ worker, shared int }
 
-// measure checks that the engine can run every op, and finds the largest
-// working memory.
-func (x *executable) measure() (needs, error) {
+// measure finds the largest working memory of an op.
+func measure(p *program.Program) needs {
 	var most needs
-	for i, op := range x.p.Ops {
-		if lower[op.Kind] == nil {
-			return most, fmt.Errorf("cpu: program %s op %d %v (%s): there is one rank", x.p.Name, i, op.Kind, op.Where)
-		}
-		for _, v := range append(op.In[:len(op.In):len(op.In)], op.Out...) {
-			if v.Type != half.F32 && v.Type != half.F64 && v.Type != half.I32 {
-				return most, fmt.Errorf("cpu: program %s op %d %v (%s): %v: this type is not built yet",
-					x.p.Name, i, op.Kind, op.Where, v)
-			}
-		}
+	for _, op := range p.Ops {
 		if f := scratch[op.Kind]; f != nil {
 			n := f(op)
 			most.worker, most.shared = max(most.worker, n.worker), max(most.shared, n.shared)
 		}
 	}
-	return most, nil
+	return most
 }
 
 // allocate takes all memory that the program needs.
-func (x *executable) allocate(n needs) error {
-	for _, v := range x.p.Values {
-		if v.Role == program.Weight || v.Role == program.State {
-			if _, err := x.e.state(v); err != nil {
-				return err
-			}
-		}
-	}
+func (x *executable) allocate() {
+	n := measure(x.p)
 	x.arena, x.shared = allocate(x.plan.Bytes), allocate(4*n.shared)
 	x.e.memory.Arena += len(x.arena)
 	x.e.memory.Scratch += len(x.shared)
-	for _, v := range x.p.Held(program.Input) {
+	for _, v := range x.held {
 		b := allocate(v.Bytes())
 		x.inputs[v], x.in = b, append(x.in, b)
 		x.e.memory.Input += len(b)
 	}
 	x.e.reserve(n.worker)
-	return nil
 }
 
 // bytes is where v lies for the micro-batch in a slot.
@@ -129,15 +122,10 @@ func done(err error) engine.Event {
 var succeeded engine.Event = engine.Done{}
 
 func (x *executable) run(c *engine.Call) error {
-	if len(c.In) != len(x.in) || c.Slot < 0 || c.Slot >= len(x.steps) || c.At != (program.Place{}) {
-		return fmt.Errorf("cpu: program %s: %d inputs for slot %d of rank %+v, want %d, slots below %d, one rank",
-			x.p.Name, len(c.In), c.Slot, c.At, len(x.in), len(x.steps))
+	if err := x.check(c); err != nil {
+		return fmt.Errorf("cpu: program %s: %w", x.p.Name, err)
 	}
 	for i, b := range x.in {
-		if len(c.In[i].Bytes) != len(b) {
-			return fmt.Errorf("cpu: program %s: input %s: got %d bytes, want %d", x.p.Name,
-				x.p.Held(program.Input)[i].Name, len(c.In[i].Bytes), len(b))
-		}
 		copy(b, c.In[i].Bytes)
 	}
 	for i := range x.checks {
@@ -152,10 +140,35 @@ func (x *executable) run(c *engine.Call) error {
 		}
 	}
 	if hi == len(x.p.Ops) {
-		for i, b := range x.out[c.Slot] {
-			if i < len(c.Out) {
-				copy(c.Out[i].Bytes, b)
-			}
+		for i, a := range c.Out {
+			copy(a.Bytes, x.out[c.Slot][i])
+		}
+	}
+	return nil
+}
+
+// check wants a call that fits the program.
+func (x *executable) check(c *engine.Call) error {
+	switch {
+	case x.e.closed:
+		return fmt.Errorf("the engine is closed")
+	case c.At != program.Place{}:
+		return fmt.Errorf("rank %+v: there is one rank", c.At)
+	case c.Slot < 0 || c.Slot >= len(x.steps):
+		return fmt.Errorf("slot %d of %d", c.Slot, len(x.steps))
+	case len(c.In) != len(x.in):
+		return fmt.Errorf("got %d inputs, want %d", len(c.In), len(x.in))
+	case len(c.Out) != 0 && len(c.Out) != len(x.p.Outputs):
+		return fmt.Errorf("got %d outputs, want %d", len(c.Out), len(x.p.Outputs))
+	}
+	for i, v := range x.held {
+		if a := c.In[i]; a.Type != v.Type || len(a.Bytes) != v.Bytes() {
+			return fmt.Errorf("input %v: got %d bytes of %v", v, len(a.Bytes), a.Type)
+		}
+	}
+	for i, a := range c.Out {
+		if v := x.p.Outputs[i]; len(a.Bytes) != 0 && (a.Type != v.Type || len(a.Bytes) != v.Bytes()) {
+			return fmt.Errorf("output %v: got %d bytes of %v", v, len(a.Bytes), a.Type)
 		}
 	}
 	return nil

@@ -140,10 +140,30 @@ func scale(l *lowering) []phase {
 	return []phase{over(len(y), flat, func(lo, hi int) { kernel.Scale(y[lo:hi], x[lo:hi], c) })}
 }
 
-// cast is between equal types until there are more.
 func cast(l *lowering) []phase {
+	from, to := l.op.In[0].Type, l.op.Out[0].Type
 	x, y := l.x.bytes(l.op.In[0], l.slot), l.x.bytes(l.op.Out[0], l.slot)
+	switch {
+	case from == to:
+		return copied(y, x)
+	case from == half.F32:
+		return converted(view[float64](y), view[float32](x))
+	}
+	return converted(view[float32](y), view[float64](x))
+}
+
+// copied is y = x, of one size.
+func copied(y, x []byte) []phase {
 	return []phase{over(len(y), 4*flat, func(lo, hi int) { copy(y[lo:hi], x[lo:hi]) })}
+}
+
+// converted is y[i] = x[i], rounded.
+func converted[A, B float32 | float64](y []A, x []B) []phase {
+	return []phase{over(len(y), flat, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			y[i] = A(x[i])
+		}
+	})}
 }
 
 func zero(l *lowering) []phase {

@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -44,6 +45,7 @@ type pool struct {
 	cur     atomic.Pointer[job]
 	closed  atomic.Bool
 	workers []*worker
+	running sync.WaitGroup
 }
 
 type worker struct {
@@ -59,7 +61,7 @@ func newPool(threads int) *pool {
 	for i := range threads - 1 {
 		w := &worker{wake: make(chan struct{}, 1)}
 		p.workers = append(p.workers, w)
-		go p.serve(w, i+1)
+		p.running.Go(func() { p.serve(w, i+1) })
 	}
 	return p
 }
@@ -118,6 +120,7 @@ func (p *pool) idle(w *worker, last uint64) {
 	<-w.wake
 }
 
+// close returns when the workers have.
 func (p *pool) close() {
 	p.closed.Store(true)
 	for _, w := range p.workers {
@@ -125,4 +128,5 @@ func (p *pool) close() {
 			w.wake <- struct{}{}
 		}
 	}
+	p.running.Wait()
 }

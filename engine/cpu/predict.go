@@ -17,12 +17,11 @@ func Predict(threads, slots int, programs ...*program.Program) (engine.Memory, e
 	var worker int
 	tables := map[rotation]bool{}
 	for _, p := range programs {
-		x := &executable{p: p, plan: program.MakePlan(p, slots)}
-		need, err := x.measure()
-		if err != nil {
+		if err := checkOps(p); err != nil {
 			return m, err
 		}
-		m.Arena += x.plan.Bytes
+		need := measure(p)
+		m.Arena += program.MakePlan(p, slots).Bytes
 		m.Scratch += half.F32.Size() * need.shared
 		worker = max(worker, need.worker)
 		_, input := program.HeldBytes(p)
@@ -31,6 +30,7 @@ func Predict(threads, slots int, programs ...*program.Program) (engine.Memory, e
 			if h := op.Attr.Heads; op.Kind == program.OpRoPE {
 				tables[rotation{op.Attr.Rope, h.K, h.T}] = true
 			}
+			m.Scratch += slots * lasting(op)
 		}
 	}
 	for r := range tables {

@@ -5,6 +5,8 @@ package cpu
 
 import (
 	"math"
+	"slices"
+	"unsafe"
 
 	"pleach/kernel"
 	"pleach/program"
@@ -15,32 +17,46 @@ import (
 // norm does not depend on threads.
 const squareBlock = 4096
 
-// sumSquares cuts every run into leaves, and those into blocks, first: which
-// block lies where is known when the op is lowered.
-func sumSquares(l *lowering) []phase {
-	x, slots, a := l.in(0), l.wide(1)[l.op.Attr.Row*l.dim(1, 1):], l.op.Attr
-	type block struct {
-		lo, hi, leaf int
-		weight       float64
-	}
-	var cut []block
+// block is a range of elements in one leaf and one run, and the sum of their
+// squares.
+type block struct {
+	lo, hi, leaf int
+	weight, sum  float64
+}
+
+// blocks cuts every run into leaves, and those into blocks.
+func blocks(a program.Attr) (cut []block) {
 	for _, r := range a.Runs {
 		for lo := r.Lo; lo < r.Hi; {
 			hi := min(lo+squareBlock, r.Hi, (lo/a.Leaf+1)*a.Leaf)
-			cut = append(cut, block{lo, hi, lo / a.Leaf, r.Weight})
+			cut = append(cut, block{lo, hi, lo / a.Leaf, r.Weight, 0})
 			lo = hi
 		}
 	}
-	sums := make([]float64, len(cut))
+	return slices.Clip(cut)
+}
+
+// lasting is the memory that a lowered op keeps beside its operands, in bytes.
+func lasting(op *program.Op) int {
+	if op.Kind != program.OpSumSquares {
+		return 0
+	}
+	return len(blocks(op.Attr)) * int(unsafe.Sizeof(block{}))
+}
+
+func sumSquares(l *lowering) []phase {
+	x, slots, cut := l.in(0), l.wide(1)[l.op.Attr.Row*l.dim(1, 1):], blocks(l.op.Attr)
+	l.x.e.memory.Scratch += lasting(l.op)
 	return []phase{
 		over(len(cut), 4, func(lo, hi int) {
-			for i := lo; i < hi; i++ {
-				sums[i] = kernel.SumSquares(0, x[cut[i].lo:cut[i].hi], cut[i].weight)
+			for i := range cut[lo:hi] {
+				c := &cut[lo+i]
+				c.sum = kernel.SumSquares(0, x[c.lo:c.hi], c.weight)
 			}
 		}),
 		one(func() {
-			for i, s := range sums {
-				slots[cut[i].leaf] += s
+			for _, c := range cut {
+				slots[c.leaf] += c.sum
 			}
 		}),
 	}

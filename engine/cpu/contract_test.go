@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu_test
+
+import (
+	"testing"
+
+	"pleach/engine"
+	"pleach/engine/cpu"
+	"pleach/engine/enginetest"
+)
+
+func TestContract(t *testing.T) {
+	open := func(*testing.T) engine.Engine { return cpu.New(cpu.Options{Threads: 2}) }
+	enginetest.Run(t, open, enginetest.Options{Tolerance: 1e-5})
+}

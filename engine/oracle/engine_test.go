@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle_test
+
+import (
+	"testing"
+
+	"pleach/engine"
+	"pleach/engine/enginetest"
+	"pleach/engine/oracle"
+)
+
+func TestContract(t *testing.T) {
+	open := func(*testing.T) engine.Engine { return oracle.New() }
+	enginetest.Run(t, open, enginetest.Options{})
+}
