@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"path"
@@ -149,18 +150,33 @@ type tally struct {
 }
 
 func (t *tally) Write(name string, fill func(io.Writer) error) error {
-	h := sha256.New()
-	n := count(0)
-	err := t.Tree.Write(name, func(w io.Writer) error { return fill(io.MultiWriter(w, h, &n)) })
-	t.files = append(t.files, entry{name, int64(n), hex.EncodeToString(h.Sum(nil))})
+	h := &hashing{h: sha256.New()}
+	err := t.Tree.Write(name, func(w io.Writer) error {
+		h.w = w
+		return fill(h)
+	})
+	t.files = append(t.files, entry{name, h.n, hex.EncodeToString(h.h.Sum(nil))})
 	return err
 }
 
-type count int64
+// hashing counts and hashes what passes. It hashes while the bytes are written,
+// since each takes about as long as the other.
+type hashing struct {
+	w io.Writer
+	h hash.Hash
+	n int64
+}
 
-func (c *count) Write(b []byte) (int, error) {
-	*c += count(len(b))
-	return len(b), nil
+func (h *hashing) Write(b []byte) (int, error) {
+	done := make(chan struct{})
+	go func() {
+		_, _ = h.h.Write(b) // never fails
+		close(done)
+	}()
+	n, err := h.w.Write(b)
+	<-done
+	h.n += int64(n)
+	return n, err
 }
 
 // nowhere is a tree of which nothing is kept: what would be written?

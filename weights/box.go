@@ -68,8 +68,8 @@ func (s *Set) Box(name string, offset, shape []int, dst []float32) error {
 		n *= shape[i]
 	}
 	if !ok || len(dst) != n {
-		return fmt.Errorf("weights: tensor %q of shape %d: reading a box of shape %d at %d into %d elements",
-			name, t.Shape, shape, offset, len(dst))
+		return fmt.Errorf("weights: tensor %q of shape %d: "+
+			"reading a box of shape %d at %d into %d elements", name, t.Shape, shape, offset, len(dst))
 	}
 	return Runs(shape, t.Shape, offset, shape, make([]int, len(shape)), func(i, j, n int) error {
 		return s.Read(name, i, i+n, dst[j:j+n])

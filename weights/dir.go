@@ -44,7 +44,8 @@ func Open(s blob.Store, dir string) (*Set, error) {
 	case has[single]:
 		return OpenFiles(at, single)
 	}
-	return nil, fault.Dataf("weights: %s: want %s or %s: %w%s", s.Path(dir), single, index, fs.ErrNotExist, instead(es))
+	return nil, fault.Dataf("weights: %s: want %s or %s: %w%s",
+		s.Path(dir), single, index, fs.ErrNotExist, instead(es))
 }
 
 // instead says which weights there are that cannot be read.
@@ -97,8 +98,8 @@ func readIndex(s blob.Store) (map[string]string, error) {
 	for t, v := range wm {
 		f, ok := v.(string)
 		if !ok || !fs.ValidPath(f) || strings.ContainsAny(f, `/\`) || f == "." {
-			return nil, fault.Dataf("weights: %s: tensor %q: got file %v, want the name of a file beside the index",
-				s.Path(index), t, v)
+			return nil, fault.Dataf("weights: %s: tensor %q: got file %v, "+
+				"want the name of a file beside the index", s.Path(index), t, v)
 		}
 		files[t] = f
 	}

@@ -26,7 +26,8 @@ const headerLimit = 100_000_000
 func readHeader(r blob.Reader, path, file string) ([]Tensor, error) {
 	size := r.Size()
 	if size < 8 {
-		return nil, fault.Dataf("weights: %s: got %d bytes, want at least the 8 of the header length", path, size)
+		return nil, fault.Dataf("weights: %s: got %d bytes, want at least the 8 of the header length",
+			path, size)
 	}
 	var n8 [8]byte
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, 8), n8[:]); err != nil {
@@ -34,11 +35,12 @@ func readHeader(r blob.Reader, path, file string) ([]Tensor, error) {
 	}
 	n := binary.LittleEndian.Uint64(n8[:])
 	if n > headerLimit {
-		return nil, fault.Dataf("weights: %s: header length: got %d bytes, want at most %d", path, n, headerLimit)
+		return nil, fault.Dataf("weights: %s: header length: got %d bytes, want at most %d",
+			path, n, headerLimit)
 	}
 	if int64(n) > size-8 {
-		return nil, fault.Dataf("weights: %s: header: want %d bytes, but only %d follow: the file is truncated",
-			path, n, size-8)
+		return nil, fault.Dataf("weights: %s: header: want %d bytes, but only %d follow: "+
+			"the file is truncated", path, n, size-8)
 	}
 	b := make([]byte, n)
 	if _, err := io.ReadFull(io.NewSectionReader(r, 8, int64(n)), b); err != nil {
@@ -153,7 +155,8 @@ func check(name, dtype string, shape, offsets []int64) (Tensor, error) {
 // layOut sorts tensors by where they lie and checks that they fill size bytes.
 func layOut(ts []Tensor, size int64) error {
 	slices.SortFunc(ts, func(a, b Tensor) int {
-		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), strings.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size), strings.Compare(a.Name, b.Name))
 	})
 	var end int64
 	for i, t := range ts {
@@ -165,8 +168,8 @@ func layOut(ts []Tensor, size int64) error {
 			return fmt.Errorf("tensor %q: begins at data offset %d, want %d: there is a hole before it",
 				t.Name, t.Offset, end)
 		case t.Size > size-t.Offset:
-			return fmt.Errorf("tensor %q: ends at data offset %d, but there are only %d bytes: the file is truncated",
-				t.Name, t.Offset+t.Size, size)
+			return fmt.Errorf("tensor %q: ends at data offset %d, but there are only %d bytes: "+
+				"the file is truncated", t.Name, t.Offset+t.Size, size)
 		}
 		end += t.Size
 	}

@@ -108,7 +108,8 @@ func (s *Set) part(name string, lo, hi int) (Tensor, error) {
 		return t, fault.Dataf("weights: tensor %q: there is none of this name", name)
 	}
 	if lo < 0 || hi < lo || hi > t.Len() {
-		return t, fmt.Errorf("weights: tensor %q: reading [%d:%d], but it has %d elements", name, lo, hi, t.Len())
+		return t, fmt.Errorf("weights: tensor %q: reading [%d:%d], but it has %d elements",
+			name, lo, hi, t.Len())
 	}
 	return t, nil
 }
@@ -120,7 +121,8 @@ func (s *Set) raw(t Tensor, lo int, dst []byte) error {
 		return nil
 	}
 	if errors.Is(err, io.EOF) { // it was longer when its header was read
-		return fault.Dataf("weights: %s: tensor %q: the file became shorter while it was read", f.path, t.Name)
+		return fault.Dataf("weights: %s: tensor %q: the file became shorter while it was read",
+			f.path, t.Name)
 	}
 	return fmt.Errorf("weights: %s: tensor %q: %w", f.path, t.Name, err)
 }
@@ -151,9 +153,11 @@ func (s *Set) read(name string, lo, hi int, dst []float32, finite bool) error {
 	}
 	switch {
 	case len(dst) != hi-lo:
-		return fmt.Errorf("weights: tensor %q: reading [%d:%d]: got room for %d elements", name, lo, hi, len(dst))
+		return fmt.Errorf("weights: tensor %q: reading [%d:%d]: got room for %d elements",
+			name, lo, hi, len(dst))
 	case !t.DType.IsFloat():
-		return fault.Dataf("weights: %s: tensor %q: got type %v, want floats", s.files[t.File].path, name, t.DType)
+		return fault.Dataf("weights: %s: tensor %q: got type %v, want floats",
+			s.files[t.File].path, name, t.DType)
 	}
 	p := chunks.Get().(*[]byte)
 	defer chunks.Put(p)
