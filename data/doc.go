@@ -36,8 +36,10 @@
 // # Text
 //
 // A file is a document, or each line of a JSONL file is one: an object with the
-// text in a field, or with a list of ids there. What cannot be read as text is
-// skipped and counted by reason; a line that is not JSON is an error.
+// text in a field, or with a list of ids there. With format "lines" each line of
+// a text file is one: a corpus of one long file would be one document, of which
+// every lane reads a copy. What cannot be read as text is skipped and counted by
+// reason; a line that is not JSON is an error.
 //
 // Not here: tokenizers (token), chat templates (template), names and bytes of
 // object stores (blob), gradients.

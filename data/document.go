@@ -69,7 +69,7 @@ func (c *scratch) close() {
 	c.open, c.name = nil, ""
 }
 
-// read returns the bytes of a document; they are valid until the next call.
+// raw is the bytes of a document; they are valid until the next call.
 func (s *source) raw(r ref, c *scratch) ([]byte, error) {
 	f := &s.files[r.file]
 	if c.name != f.name || c.open == nil {

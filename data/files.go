@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"strconv"
 
 	"pleach/internal/fault"
 )
@@ -37,24 +38,25 @@ func (g *gathered) skip(name, reason string) {
 	}
 }
 
-// gather finds the files of a source and looks at the head of each. format is
-// that of the source: it decides for a file that is named, and selects among
-// those of a folder.
-func gather(s store, paths []string, format string) (*gathered, error) {
-	switch format {
+// gather finds the files of a source and looks at the head of each. The format
+// of the source decides for a file that is named, and selects among those of a
+// folder. Files of lines that lie in a folder need the field of the source in
+// their first line, if it has one: folders hold all sorts of things.
+func gather(s store, src *Source) (*gathered, error) {
+	switch format := src.Format; format {
 	case "", formatText, formatLines, formatJSONL:
 	default:
 		return nil, fault.Configf("data: format: got %q, want %s, %s or %s",
 			format, formatText, formatLines, formatJSONL)
 	}
-	if len(paths) == 0 {
+	if len(src.Paths) == 0 {
 		return nil, fault.Configf("data: a source has no path")
 	}
 	g := &gathered{
 		skipped: map[string]int64{}, examples: map[string]string{}, hash: sha256.New(),
 	}
 	seen := map[string]bool{}
-	for _, path := range paths {
+	for _, path := range src.Paths {
 		all, err := s.find(path)
 		if err != nil {
 			return nil, err
@@ -68,7 +70,7 @@ func gather(s store, paths []string, format string) (*gathered, error) {
 				g.skip(f.name, f.skip)
 				continue
 			}
-			if err := g.add(s, f, format); err != nil {
+			if err := g.add(s, f, src); err != nil {
 				return nil, err
 			}
 		}
@@ -80,7 +82,7 @@ func gather(s store, paths []string, format string) (*gathered, error) {
 }
 
 // add looks at one file and takes or skips it.
-func (g *gathered) add(s store, f found, format string) error {
+func (g *gathered) add(s store, f found, src *Source) error {
 	o, err := s.open(f.name)
 	if err != nil {
 		return err
@@ -95,7 +97,7 @@ func (g *gathered) add(s store, f found, format string) error {
 	if later && !f.tree && g.later == "" {
 		g.later = f.name + " (" + reason + ")"
 	}
-	is := formatOf(f.name, head)
+	is, format := formatOf(f.name, head, src.Field), src.Format
 	switch {
 	case size == 0 || isBlank(trimBOM(head)) && size <= headSize:
 		reason = empty.String()
@@ -105,8 +107,12 @@ func (g *gathered) add(s store, f found, format string) error {
 	case format != "" && is != format:
 		reason = "other format"
 	}
-	if reason == "" && is == formatText {
+	switch {
+	case reason != "":
+	case is == formatText:
 		reason = textFile(head, size)
+	case is == formatJSONL && f.tree && lacks(head, src.Field):
+		reason = "lines without " + strconv.Quote(src.Field)
 	}
 	if reason != "" {
 		g.skip(f.name, reason)

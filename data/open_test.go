@@ -313,6 +313,33 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestOtherLines: lines of JSON in a folder that hold something else are left
+// out with their reason; a file that is named must have the field.
+func TestOtherLines(t *testing.T) {
+	other := strings.Repeat(`{"level":"info"}`+"\n", 2)
+	dir := write(t, map[string]string{
+		"a.jsonl": `{"text":"one"}` + "\n", "log.jsonl": other, "log.json": other, "b.json": "{}\n{",
+	})
+	l := open(t, specOf([]Source{{Paths: []string{dir}}}))
+	var got []string
+	for d, err := range Documents(Source{Paths: []string{dir}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, filepath.Base(d.ID))
+	}
+	if got := strings.Join(got, " "); got != "a.jsonl:1 b.json log.json" {
+		t.Errorf("documents: got %s", got)
+	}
+	if st := l.Stats()[0]; st.Skipped[`lines without "text"`] != 1 {
+		t.Errorf("skipped: got %v", st.Skipped)
+	}
+	_, err := Open(specOf([]Source{{Paths: []string{filepath.Join(dir, "log.jsonl")}}}), byteEncoder{})
+	if !errors.Is(err, fault.Data) || !strings.Contains(err.Error(), `no field "text": the line has level`) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestNoRow: documents that may be read once and fill no row are an error, not
 // an empty run.
 func TestNoRow(t *testing.T) {

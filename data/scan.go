@@ -44,7 +44,7 @@ const (
 func Scan(paths []string) (*Report, error) {
 	r := &Report{Skipped: map[string]int64{}, Examples: map[string]string{}}
 	for _, path := range paths {
-		g, err := gather(local{}, []string{path}, "")
+		g, err := gather(local{}, &Source{Paths: []string{path}})
 		if err != nil {
 			return nil, err
 		}

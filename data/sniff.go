@@ -99,30 +99,32 @@ func validHead(head []byte, whole bool) bool {
 	return utf8.Valid(head)
 }
 
-// formatOf says how a file of no stated format is read.
-func formatOf(name string, head []byte) string {
+// formatOf says how a file of no stated format is read, if its lines hold text
+// in field. Some call lines of JSON .json, as they call a single value.
+func formatOf(name string, head []byte, field string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".jsonl", ".ndjson":
 		return formatJSONL
 	case ".json":
-		if linesOfJSON(head) {
+		first, rest, _ := bytes.Cut(trimBOM(head), []byte("\n"))
+		another := bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("{"))
+		if another && parseObject(first, nil) == nil && !lacks(head, field) {
 			return formatJSONL
 		}
 	}
 	return formatText
 }
 
-// linesOfJSON reports whether a .json file is one object a line, as some
-// publish it: the first line is a whole object and another follows.
-func linesOfJSON(head []byte) bool {
-	first, rest, ok := bytes.Cut(trimBOM(head), []byte("\n"))
-	if !ok || !bytes.HasPrefix(first, []byte("{")) {
+// lacks reports whether the first line of a file, if head has all of it, is an
+// object without a field. An empty field is lacked by none.
+func lacks(head []byte, field string) bool {
+	first, _, whole := bytes.Cut(trimBOM(head), []byte("\n"))
+	if field == "" || !whole && len(head) == headSize {
 		return false
 	}
-	if err := parseObject(first, nil); err != nil {
-		return false
-	}
-	return bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("{"))
+	has := false
+	err := parseObject(first, func(key string, _ []byte) { has = has || key == field })
+	return err == nil && !has
 }
 
 // trimBOM drops a byte order mark: it says how text is stored and is no part of it.

@@ -92,7 +92,7 @@ func newSource(src Source, lanes, vocabulary int) (*source, error) {
 		src.Format = formatJSONL
 	}
 	s := &source{Source: src, store: local{}, lanes: lanes, vocabulary: vocabulary}
-	g, err := gather(s.store, src.Paths, src.Format)
+	g, err := gather(s.store, &src)
 	if err != nil {
 		return nil, err
 	}

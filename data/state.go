@@ -31,6 +31,7 @@ type LaneState struct {
 
 // A Fingerprint is everything that the order and content of rows depend on.
 type Fingerprint struct {
+	Order     int           `json:"order"` // of which making the order is: see orderVersion
 	Sequence  int           `json:"sequence"`
 	Lanes     int           `json:"lanes"`
 	Seed      uint64        `json:"seed"`
@@ -40,6 +41,10 @@ type Fingerprint struct {
 	Tokenizer string        `json:"tokenizer"`
 	Sources   []SourcePrint `json:"sources"`
 }
+
+// orderVersion changes with anything that makes another order of the same spec,
+// so that a run begun before is refused rather than continued wrongly.
+const orderVersion = 1
 
 // A SourcePrint is the part of one source in a [Fingerprint].
 type SourcePrint struct {
@@ -59,7 +64,7 @@ type SourcePrint struct {
 func (l *Loader) Fingerprint() Fingerprint {
 	p := &l.spec
 	f := Fingerprint{
-		Sequence: p.Sequence, Lanes: p.Lanes, Seed: p.Seed, Shuffle: "window",
+		Order: orderVersion, Sequence: p.Sequence, Lanes: p.Lanes, Seed: p.Seed, Shuffle: "window",
 		Documents: "masked", Special: fmt.Sprintf("end %d", p.EOS), Tokenizer: p.Tokenizer,
 	}
 	if p.Shuffle != "" {
@@ -89,6 +94,7 @@ func (f Fingerprint) Differ(now Fingerprint) []string {
 			list = append(list, fmt.Sprintf("%s was %v, is %v", what, was, is))
 		}
 	}
+	add("version of the order", f.Order, now.Order)
 	add("sequence", f.Sequence, now.Sequence)
 	add("lanes", f.Lanes, now.Lanes)
 	add("seed", f.Seed, now.Seed)
