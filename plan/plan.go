@@ -72,8 +72,8 @@ func Choose(r Request, predict Predictor) (Plan, error) {
 	}
 	return Plan{}, fault.Configf("plan: %s of parameters do not fit: micro-batches of %d × %d tokens with recomputation %q need "+
 		"%v (state %v, activations %v, the rest %v), this machine has %v", count(r.Spec.Count()), least.Batch.B, least.Batch.T,
-		least.Layout.Recompute, unit.Bytes(least.Total()), unit.Bytes(least.Memory.State), unit.Bytes(least.Memory.Arena),
-		unit.Bytes(least.Memory.Input+least.Memory.Scratch+least.Other), unit.Bytes(r.Memory))
+		least.Layout.Recompute, unit.Bytes(least.Total()).Rounded(), unit.Bytes(least.Memory.State).Rounded(), unit.Bytes(least.Memory.Arena).Rounded(),
+		unit.Bytes(least.Memory.Input+least.Memory.Scratch+least.Other).Rounded(), unit.Bytes(r.Memory).Rounded())
 }
 
 // micros lists the micro-batches to try, the preferred first: divisors of the

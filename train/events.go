@@ -5,6 +5,7 @@ package train
 
 import (
 	"fmt"
+	"time"
 
 	"pleach/internal/fault"
 	"pleach/program"
@@ -13,7 +14,7 @@ import (
 
 // emit records an event; a run whose record cannot be written stops.
 func (r *run) emit(e track.Event) error {
-	if err := r.Sink.Emit(e); err != nil {
+	if err := r.Sink.Write(time.Now(), e); err != nil {
 		return fmt.Errorf("train: recording step %d: %w", r.state.Step, err)
 	}
 	return nil
@@ -21,18 +22,19 @@ func (r *run) emit(e track.Event) error {
 
 // warn records what a person should know; that it could not be recorded shows at
 // the next event.
-func (r *run) warn(what string) { _ = r.Sink.Emit(track.Warning{Step: r.state.Step, Reason: what}) }
+func (r *run) warn(what string) {
+	_ = r.Sink.Write(time.Now(), track.Warning{Step: r.state.Step, Reason: what})
+}
 
 func (r *run) emitStart() error {
 	info, mesh := r.Engine.Info(), r.Layout.Mesh
 	return r.emit(track.Start{
 		Version: r.Version, RecipeHash: r.Recipe,
 		Model: track.Model{
-			Parameters: int64(r.Config.Count()), Layers: r.Config.L, Width: r.Config.D, Heads: r.Config.H,
-			KVHeads: r.Config.G, FFN: r.Config.F, Vocabulary: r.Config.V, Sequence: r.Batch.T,
+			Parameters: int64(r.Config.Count()), Layers: r.Config.L, Width: r.Config.D, Vocabulary: r.Config.V,
 		},
-		Mesh: track.Mesh{
-			Data: mesh.Size(program.Data), Pipeline: mesh.Size(program.Pipe), Tensor: mesh.Size(program.Tensor),
+		Mesh: map[string]int{
+			"data": mesh.Size(program.Data), "pipeline": mesh.Size(program.Pipe), "tensor": mesh.Size(program.Tensor),
 		},
 		Engine: info.Engine, Level: info.Level, Threads: info.Threads, ResumedFrom: r.result.Resumed,
 	})
@@ -41,15 +43,15 @@ func (r *run) emitStart() error {
 // end records what the data was and how the run ended.
 func (r *run) end(err error) {
 	for _, s := range r.Data.Stats() {
-		_ = r.Sink.Emit(track.Source{
-			Name: s.Name, Documents: s.Documents, Tokens: s.Tokens, Epoch: s.Epoch, Skipped: s.Skipped,
+		_ = r.emit(track.Source{
+			Name: s.Name, Documents: s.Documents, Tokens: s.Tokens, Epoch: int64(s.Epoch), Skipped: s.Skipped,
 		})
 	}
 	reason := "finished"
 	if err != nil {
 		reason = err.Error()
 	}
-	_ = r.Sink.Emit(track.End{
-		Reason: reason, ExitCode: fault.Exit(err), LostSteps: r.state.Step - r.result.Step, Goodput: r.ledger.Seconds(),
+	_ = r.emit(track.End{
+		Step: r.state.Step, Reason: reason, ExitCode: fault.Exit(err), LostSteps: r.state.Step - r.result.Step, Goodput: r.ledger.Seconds(),
 	})
 }

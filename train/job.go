@@ -44,6 +44,8 @@ type Job struct {
 	// Begin writes the first weights, and moments where they are kept, by the
 	// names and places that programs use. A run that resumes does not call it.
 	Begin func(write func(name string, lo int, x []float32) error) error
+	// Updates is how many steps the moments that Begin writes have seen.
+	Updates int64
 	// Stop, where it is not 0, ends the run after this step as if its context had
 	// been cancelled.
 	Stop int64

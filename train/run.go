@@ -5,7 +5,9 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"pleach/ckpt"
@@ -71,6 +73,7 @@ func begin(j Job) (*run, error) {
 		return nil, err
 	}
 	if r.result.Resumed == "" {
+		r.state.Updates = j.Updates
 		if err := j.Begin(r.write); err != nil {
 			return nil, err
 		}
@@ -112,6 +115,9 @@ func (r *run) loop(ctx context.Context) error {
 	}
 	for r.state.Step < r.Steps {
 		rows, waited, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return r.exhausted()
+		}
 		if err != nil {
 			return err
 		}
@@ -136,6 +142,24 @@ func (r *run) loop(ctx context.Context) error {
 	}
 	r.result.Finished = true
 	return nil
+}
+
+// exhausted ends a run whose sources have been read as often as they may be: what
+// is left is less than a step.
+func (r *run) exhausted() error {
+	if r.state.Step == 0 {
+		return fault.Dataf("train: the sources hold less than one step of %d rows of %d ids", r.Rows, r.Batch.T+1)
+	}
+	r.warn(fmt.Sprintf("the sources have been read as often as they may be: the run ends after step %d of %d",
+		r.state.Step, r.Steps))
+	r.result.Finished = true
+	if r.result.Step == r.state.Step && r.result.Checkpoint != "" {
+		return nil
+	}
+	if err := r.evaluate(); err != nil {
+		return err
+	}
+	return r.checkpoint()
 }
 
 // next waits for the rows of a step.
@@ -236,7 +260,7 @@ func (r *run) evaluate() error {
 	r.scored = r.mark()
 	for _, s := range scores {
 		err := r.emit(track.Eval{
-			Step: r.state.Step, Name: s.Name, NLLNats: s.NLL, Perplexity: s.Perplexity(),
+			Step: r.state.Step, Name: s.Name, NLLNats: s.NLL / float64(s.Tokens), Perplexity: s.Perplexity(),
 			BitsPerByte: s.BitsPerByte(), Tokens: s.Tokens, Bytes: s.Bytes, Seconds: s.Seconds,
 		})
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"pleach/blob"
 	"pleach/ckpt"
 	"pleach/data"
 	"pleach/half"
@@ -166,4 +167,19 @@ func readBox(c *ckpt.Checkpoint, name string, t model.Tensor, lo int, dst []floa
 	}
 	copy(dst, whole[lo-first*row:])
 	return nil
+}
+
+// OpenState opens the checkpoint in a folder, for its optimizer state. The caller
+// closes it.
+func OpenState(dir string) (*ckpt.Checkpoint, State, error) {
+	var s State
+	c, err := ckpt.Open(blob.Local(dir), ".")
+	if err != nil {
+		return nil, s, err
+	}
+	if err := json.Unmarshal(c.State, &s); err != nil {
+		_ = c.Close()
+		return nil, s, fault.Statef("train: %s: training/state.json: %w", dir, err)
+	}
+	return c, s, nil
 }

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -71,7 +72,7 @@ func fitsMemory(what string, threads int, programs ...*program.Program) error {
 	need, have := m.Total()+runtimeBytes, available()
 	if have > 0 && need > have {
 		return fault.Configf("%s does not fit into memory: it needs %v (weights %v), this machine has %v free",
-			what, unit.Bytes(need), unit.Bytes(m.State), unit.Bytes(have))
+			what, unit.Bytes(need).Rounded(), unit.Bytes(m.State).Rounded(), unit.Bytes(have).Rounded())
 	}
 	return nil
 }
@@ -88,3 +89,7 @@ func amount(n float64) string {
 	}
 	return fmt.Sprintf("%.3g", n)
 }
+
+// defaultThreads is the number of processors that this process may use: Go takes
+// the limits of control groups into account.
+func defaultThreads() int { return runtime.GOMAXPROCS(0) }

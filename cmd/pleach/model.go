@@ -4,9 +4,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -63,7 +61,7 @@ func openModel(path string) (*source, error) {
 
 // modelDir is path itself, or its newest checkpoint if it is a run directory.
 func modelDir(path string) (string, error) {
-	if _, err := os.Stat(filepath.Join(path, "config.json")); err == nil {
+	if hasFile(path, "config.json") {
 		return path, nil
 	}
 	steps, _ := filepath.Glob(filepath.Join(path, "checkpoints", "step-*", "manifest.json"))
@@ -77,15 +75,20 @@ func modelDir(path string) (string, error) {
 }
 
 func (s *source) openTokenizer() error {
-	t, err := token.Open(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if !hasFile(s.dir, "tokenizer.json") && !hasFile(s.dir, "tokenizer.model") {
 		return nil
 	}
+	t, err := token.Open(s.dir)
 	if err != nil {
 		return fault.As(fault.Data, err)
 	}
 	s.tokenizer = t
 	return fits(t, s.config.V, s.dir)
+}
+
+func hasFile(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return err == nil
 }
 
 // fits refuses a tokenizer that makes ids which the model has no rows for.

@@ -70,6 +70,16 @@ func (n Bytes) String() string {
 	return strconv.FormatInt(int64(n), 10) + " B"
 }
 
+// Rounded prints three digits in the largest unit that n has one of: 1.21 GiB.
+func (n Bytes) Rounded() string {
+	for i := len(binary) - 1; i > 0; i-- {
+		if u := binary[i]; int64(n) >= u.scale && u.scale > 1 {
+			return strconv.FormatFloat(float64(n)/float64(u.scale), 'g', 3, 64) + " " + u.name
+		}
+	}
+	return n.String()
+}
+
 // String prints in the largest unit that divides d.
 func (d Duration) String() string {
 	for i := len(times) - 1; i >= 0; i-- {

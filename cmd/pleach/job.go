@@ -1,0 +1,403 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"pleach/blob"
+	"pleach/config"
+	"pleach/data"
+	"pleach/engine"
+	"pleach/engine/cpu"
+	"pleach/half"
+	"pleach/internal/fault"
+	"pleach/internal/unit"
+	"pleach/model"
+	"pleach/optim"
+	"pleach/plan"
+	"pleach/program"
+	"pleach/token"
+	"pleach/train"
+)
+
+// prepared is a recipe made concrete: everything that can be known, and refused,
+// before the first large allocation.
+type prepared struct {
+	recipe    *config.Recipe
+	from      *source // the model directory to start from, nil from scratch
+	model     *model.Config
+	tokenizer *token.Tokenizer // nil where all documents are ids
+	loader    *data.Loader
+	adamw     optim.AdamW
+	schedule  optim.Schedule
+	plan      plan.Plan
+	rows      int // of a step
+	steps     int64
+	threads   int
+}
+
+// prepare reads what a recipe names. The recipe learns what it left open:
+// sequence, lanes, micro-batch, recomputation, length.
+func prepare(r *config.Recipe) (_ *prepared, err error) {
+	p := &prepared{recipe: r, threads: threadsOf(r.Engine.CPU.Threads)}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	for _, step := range []func() error{
+		p.openModel, p.setSequence, p.setOptimizer, p.openData, p.setLength, p.choosePlan,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *prepared) close() {
+	if p.from != nil {
+		p.from.close()
+	}
+	if p.loader != nil {
+		p.loader.Close()
+	}
+}
+
+// openModel finds the architecture and the tokenizer.
+func (p *prepared) openModel() error {
+	m := p.recipe.Model
+	if m.Path != "" {
+		var err error
+		if p.from, err = openModel(m.Path); err != nil {
+			return err
+		}
+		p.model, p.tokenizer = p.from.config, p.from.tokenizer
+		return nil
+	}
+	var err error
+	if p.tokenizer, err = token.Open(m.Vocabulary); err != nil {
+		return p.recipe.Errorf("model.vocabulary", "%v", err)
+	}
+	if m.Config != "" {
+		text, err := os.ReadFile(m.Config)
+		if err != nil {
+			return p.recipe.Errorf("model.config", "%v", err)
+		}
+		if p.model, err = model.ParseConfig(text); err != nil {
+			return p.recipe.Errorf("model.config", "%v", err)
+		}
+		return fits(p.tokenizer, p.model.V, m.Config)
+	}
+	spec, err := model.Preset(m.Preset, p.tokenizer.Size())
+	if err != nil {
+		return p.recipe.Errorf("model.preset", "%v", err)
+	}
+	p.model = &model.Config{Spec: override(spec, m), DType: half.F32}
+	if bos, ok := p.tokenizer.BOS(); ok {
+		p.model.BOS = []int32{bos}
+	}
+	if eos, ok := p.tokenizer.EOS(); ok {
+		p.model.EOS = []int32{eos}
+	}
+	if err := p.model.Check(); err != nil {
+		return p.recipe.Errorf("model", "%v", err)
+	}
+	return fits(p.tokenizer, p.model.V, m.Vocabulary)
+}
+
+// override changes a preset as a recipe says. A new width or number of heads
+// changes the width of a head, unless that is given too.
+func override(s model.Spec, m config.Model) model.Spec {
+	set := func(to *int, v int) {
+		if v > 0 {
+			*to = v
+		}
+	}
+	set(&s.L, m.Layers)
+	set(&s.D, m.Width)
+	set(&s.F, m.FFN)
+	set(&s.MaxT, m.MaxPositions)
+	if m.Heads > 0 {
+		s.H, s.G = m.Heads, m.Heads
+	}
+	set(&s.G, m.KVHeads)
+	if (m.Width > 0 || m.Heads > 0) && s.H > 0 {
+		s.K = s.D / s.H
+	}
+	set(&s.K, m.HeadDim)
+	if m.RopeTheta > 0 {
+		s.Rope.Theta = m.RopeTheta
+	}
+	if m.Tied != nil {
+		s.Tied = *m.Tied
+	}
+	return s
+}
+
+// setSequence settles T and the rows of a step.
+func (p *prepared) setSequence() error {
+	r := p.recipe
+	if r.Data.Sequence == 0 {
+		t := min(p.model.MaxT, 4096)
+		if err := r.Set("data.sequence", fmt.Sprint(t), "the model's positions"); err != nil {
+			return err
+		}
+	}
+	if r.Data.Sequence > p.model.MaxT {
+		return r.Errorf("data.sequence", "got %d, the model has %d positions", r.Data.Sequence, p.model.MaxT)
+	}
+	var err error
+	if p.rows, err = r.Train.Batch.Rows(r.Data.Sequence); err != nil {
+		return r.Errorf("train.batch", "%v", err)
+	}
+	if m := int(r.Train.Micro); m > 0 && p.rows%m != 0 {
+		return r.Errorf("train.micro", "got %d sequences, want a divisor of the %d of a step", m, p.rows)
+	}
+	if r.Data.Lanes == 0 {
+		return r.Set("data.lanes", fmt.Sprint(p.rows), "the sequences per batch")
+	}
+	return nil
+}
+
+func (p *prepared) setOptimizer() error {
+	a := p.recipe.Train.Optimizer.AdamW
+	except, err := optim.ClassesOf(a.Except)
+	if err != nil {
+		return p.recipe.Errorf("train.optimizer.adamw.except", "%v", err)
+	}
+	p.adamw = optim.AdamW{
+		Beta1: a.Betas[0], Beta2: a.Betas[1], Eps: a.Eps, Decay: a.Decay, Except: except,
+		Clip: float64(p.recipe.Train.Clip),
+	}
+	return nil
+}
+
+func (p *prepared) openData() error {
+	d := p.recipe.Data
+	bos, eos := specialsOf(p.model, p.tokenizer)
+	spec := data.Spec{
+		Sequence: d.Sequence, Lanes: d.Lanes, Seed: p.recipe.Seed, Shuffle: d.Shuffle, Joined: d.Documents == "joined",
+		BOS: bos, EOS: eos, AddBOS: d.BOS, Vocabulary: p.model.V, Cache: p.recipe.Out,
+	}
+	for _, s := range d.Sources {
+		spec.Sources = append(spec.Sources, data.Source{
+			Paths: s.Paths, Name: s.Name, Weight: s.Weight, Field: s.Field, ID: s.ID, Mask: s.Mask,
+			Rows: s.Rows, Format: s.Format, Epochs: float64(s.Epochs),
+		})
+	}
+	if ready(d.Sources) {
+		spec.EOS = max(eos, 0) // not used: a row is whole
+	} else if eos < 0 {
+		return p.recipe.Errorf("model", "neither tokenizer nor config.json names an end-of-sequence id: documents need one")
+	}
+	if d.BOS && bos < 0 {
+		return p.recipe.Errorf("data.bos", "the tokenizer has no begin-of-sequence")
+	}
+	var enc data.Encoder
+	if p.tokenizer != nil {
+		enc, spec.Tokenizer = p.tokenizer, fingerprint(p.tokenizer)
+	}
+	var err error
+	p.loader, err = data.Open(spec, enc)
+	return err
+}
+
+func ready(sources []config.Source) bool {
+	return !slices.ContainsFunc(sources, func(s config.Source) bool { return !s.Rows })
+}
+
+// fingerprint tells tokenizers apart: a hash of their files.
+func fingerprint(t *token.Tokenizer) string {
+	h := sha256.New()
+	files := t.Files()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if name == "tokenizer.json" || name == "tokenizer.model" {
+			fmt.Fprintf(h, "%s %d\n", name, len(files[name]))
+			h.Write(files[name])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// setLength turns epochs, tokens and per cent into steps.
+func (p *prepared) setLength() error {
+	r := p.recipe
+	batch := unit.Tokens(p.rows * r.Data.Sequence)
+	s := r.Train.Schedule
+	if r.Train.Until.Epochs != 0 || s.Length.Epochs != 0 {
+		e, err := p.loader.Epoch()
+		if err != nil {
+			return err
+		}
+		for key, u := range map[string]*unit.Until{"train.until": &r.Train.Until, lengthKey(s): &s.Length} {
+			if u.Epochs == 0 {
+				continue
+			}
+			origin := fmt.Sprintf("%v of %s, %d tokens each", *u, e.Source, e.Tokens)
+			*u = u.Settle(unit.Tokens(e.Tokens))
+			if err := r.Set(key, u.String(), origin); err != nil {
+				return err
+			}
+		}
+	}
+	p.steps = int64(r.Train.Until.In(batch))
+	length := unit.Steps(p.steps)
+	if !s.Length.IsZero() {
+		length = s.Length.In(batch)
+	}
+	lr := r.Train.Optimizer.AdamW.LR
+	p.schedule = optim.Schedule{
+		Shape: optim.Shape(s.Kind), Peak: lr, Floor: s.Floor.Of(lr), Cut: s.Cut.Of(lr),
+		Warmup: int64(s.Warmup.In(length, batch)), Decay: int64(s.Decay.In(length, batch)), Length: int64(length),
+	}
+	if err := p.schedule.Check(); err != nil {
+		return r.Errorf("train.schedule", "%v", err)
+	}
+	return nil
+}
+
+func lengthKey(s config.Schedule) string { return "train.schedule." + s.Kind + ".length" }
+
+// choosePlan sizes the micro-batch, or refuses what does not fit.
+func (p *prepared) choosePlan() error {
+	r := p.recipe
+	policy := program.KeepAll
+	if r.Train.Recompute != "" {
+		var err error
+		if policy, err = program.ParsePolicy(r.Train.Recompute); err != nil {
+			return r.Errorf("train.recompute", "%v", err)
+		}
+	}
+	layout := plain()
+	layout.Recompute = policy
+	req := plan.Request{
+		Spec: p.model.Spec, Layout: layout, AdamW: p.adamw, Sequence: r.Data.Sequence, Rows: p.rows,
+		Micro: int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(), Other: runtimeBytes,
+	}
+	if len(r.Evaluate.Perplexity) > 0 {
+		req.Scored = scoredRows(r.Data.Sequence)
+	}
+	var err error
+	p.plan, err = plan.Choose(req, func(programs ...*program.Program) (engine.Memory, error) {
+		return cpu.Predict(p.threads, 1, programs...)
+	})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(
+		p.settle("train.micro", unit.Sequences(p.plan.Batch.B).String()),
+		p.settle("train.recompute", p.plan.Layout.Recompute.String()),
+	)
+	return err
+}
+
+// settle records a choice of the plan, where the user has not made it.
+func (p *prepared) settle(key, value string) error {
+	if p.recipe.Given(key) {
+		return nil
+	}
+	return p.recipe.Set(key, value, "the plan")
+}
+
+// job is the run itself on engine e.
+func (p *prepared) job(e engine.Engine) train.Job {
+	r := p.recipe
+	j := train.Job{
+		Engine: e, Config: p.model, Files: map[string][]byte{}, Layout: p.plan.Layout, Batch: p.plan.Batch, Rows: p.rows,
+		AdamW: p.adamw, Schedule: p.schedule, Steps: p.steps, Data: p.loader, Store: blob.Local(r.Out), Seed: r.Seed,
+		Version: version, Recipe: r.Hash(),
+		Save: train.Save{
+			Every: r.Checkpoint.Every, Keep: r.Checkpoint.Keep, Permanent: r.Checkpoint.Permanent, DType: half.F32,
+		},
+		Spikes: train.Spikes{Window: r.Train.Spikes.Window, Above: r.Train.Spikes.Above},
+		Begin:  p.begin,
+	}
+	if p.tokenizer != nil {
+		j.Files = p.tokenizer.Files()
+	}
+	if r.Checkpoint.DType == "bf16" {
+		j.Save.DType = half.BF16
+	}
+	p.model.DType = j.Save.DType
+	return j
+}
+
+// begin writes the first weights: those of the model directory, or random ones.
+func (p *prepared) begin(write func(name string, lo int, x []float32) error) error {
+	if p.from != nil {
+		return p.model.Transfer(p.from.read, write)
+	}
+	in := model.Init{Std: p.recipe.Model.Init.Std, Residual: model.Residual(p.recipe.Model.Init.Residual)}
+	if err := in.Check(); err != nil {
+		return p.recipe.Errorf("model.init", "%v", err)
+	}
+	return p.model.Transfer(func(t model.Tensor, lo int, dst []float32) error {
+		in.Fill(dst, p.model.Spec, t, p.recipe.Seed, lo)
+		return nil
+	}, write)
+}
+
+// kept makes a job go on with the optimizer of the checkpoint that it starts
+// from.
+func (p *prepared) kept(j *train.Job) error {
+	if p.from == nil || p.recipe.Model.State != "kept" {
+		return nil
+	}
+	c, state, err := train.OpenState(p.from.dir)
+	if err != nil {
+		return p.recipe.Errorf("model.state", "kept: %v", err)
+	}
+	j.Updates = state.Updates
+	weights := j.Begin
+	j.Begin = func(write func(name string, lo int, x []float32) error) error {
+		defer c.Close()
+		if err := weights(write); err != nil {
+			return err
+		}
+		return train.RestoreMoments(c, p.model.Spec, write)
+	}
+	return nil
+}
+
+// sameRun refuses a run directory that is not one, or of another recipe.
+func (p *prepared) sameRun() (resumes bool, err error) {
+	r := p.recipe
+	entries, err := os.ReadDir(r.Out)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
+		return false, nil
+	}
+	if err != nil {
+		return false, fault.Machinef("run directory: %w", err)
+	}
+	file := r.Out + "/run.yaml"
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false, fault.Statef("run directory %s: it holds files but no run.yaml: want an empty or a new one", r.Out)
+	}
+	old, err := config.Parse(file, text, nil)
+	if err != nil {
+		return false, fault.As(fault.State, err)
+	}
+	differ := slices.DeleteFunc(config.Diff(old, r), config.MayChange)
+	if len(differ) > 0 {
+		return false, fault.Statef("run directory %s: it is another run's, made with other values of %v; choose another `out`",
+			r.Out, differ)
+	}
+	return true, nil
+}
+
+func threadsOf(n int) int {
+	if n > 0 {
+		return n
+	}
+	return defaultThreads()
+}

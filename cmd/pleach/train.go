@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pleach/blob"
+	"pleach/config"
+	"pleach/engine/cpu"
+	"pleach/internal/fault"
+	"pleach/internal/unit"
+	"pleach/track"
+	"pleach/train"
+)
+
+func newTrain() *cobra.Command {
+	var dry bool
+	c := &cobra.Command{
+		Use:   "train RECIPE.yaml [key=value …]",
+		Short: "Pre-train, continue or fine-tune a model: the recipe says which",
+		Long: `Train runs a recipe until it is done. A run that was stopped or killed goes on
+from its newest good checkpoint when it is started again. Ctrl-C and SIGTERM save
+and leave with exit code 75; a second one ends the process at once.
+
+Every value of the recipe can be given on the command line by its dotted path.
+With --dry-run nothing is trained: it prints the recipe as it would run, with
+where each value came from, and what it would take.`,
+		Example: `  pleach train recipe.yaml
+  pleach train recipe.yaml train.batch="8 sequences" out=runs/second
+  pleach train recipe.yaml data.sources.0.weight=0.5 --dry-run`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			r, err := config.Load(args[0], args[1:])
+			if err != nil {
+				return err
+			}
+			if dry {
+				return dryRun(r, c.OutOrStdout(), c.ErrOrStderr())
+			}
+			_, err = trainRecipe(c.Context(), r, newProgress(c.ErrOrStderr()))
+			return err
+		},
+	}
+	c.Flags().BoolVar(&dry, "dry-run", false, "print the effective recipe and the plan, train nothing")
+	return c
+}
+
+// trainRecipe runs a recipe to its end and shows its progress.
+func trainRecipe(ctx context.Context, r *config.Recipe, show *progress) (train.Result, error) {
+	p, err := prepare(r)
+	if err != nil {
+		return train.Result{}, err
+	}
+	defer p.close()
+	resumes, err := p.sameRun()
+	if err != nil {
+		return train.Result{}, err
+	}
+	if err := os.MkdirAll(r.Out, 0o777); err != nil {
+		return train.Result{}, fault.Machinef("run directory: %w", err)
+	}
+	unlock, err := lock(r.Out)
+	if err != nil {
+		return train.Result{}, err
+	}
+	defer unlock()
+	if err := writeFile(r.Out, "run.yaml", r.Effective()); err != nil {
+		return train.Result{}, err
+	}
+	log, err := track.Open(filepath.Join(r.Out, "events.jsonl"))
+	if err != nil {
+		return train.Result{}, err
+	}
+	defer log.Close()
+	show.begin(p, resumes)
+	result, err := p.train(ctx, sinks{log, show})
+	show.end(result, err)
+	return result, err
+}
+
+// train makes the engine and what hangs on it, and runs the job.
+func (p *prepared) train(ctx context.Context, sink track.Sink) (train.Result, error) {
+	e := cpu.New(cpu.Options{Threads: p.threads})
+	defer e.Close()
+	j := p.job(e)
+	j.Sink, j.Peak = sink, e.Peak()
+	if err := p.kept(&j); err != nil {
+		return train.Result{}, err
+	}
+	var err error
+	if j.Evaluate, err = p.evaluation(e); err != nil {
+		return train.Result{}, err
+	}
+	return train.Run(ctx, j)
+}
+
+// dryRun prints what a run would be.
+func dryRun(r *config.Recipe, stdout, stderr io.Writer) error {
+	p, err := prepare(r)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if _, err := stdout.Write(r.Effective()); err != nil {
+		return err
+	}
+	p.describe(stderr)
+	_, err = p.sameRun()
+	return err
+}
+
+// describe says what a run is and takes.
+func (p *prepared) describe(w io.Writer) {
+	s, m := p.model.Spec, p.plan.Memory
+	fmt.Fprintf(w, "model: %s parameters: %d layers, width %d, %d heads (%d key/value), feed-forward %d, vocabulary %d\n",
+		amount(float64(s.Count())), s.L, s.D, s.H, s.G, s.F, s.V)
+	tokens := p.steps * int64(p.rows*p.plan.Batch.T)
+	fmt.Fprintf(w, "run: %d steps of %d sequences of %d: %s tokens; micro-batches of %d, recomputation %v\n",
+		p.steps, p.rows, p.plan.Batch.T, amount(float64(tokens)), p.plan.Batch.B, p.plan.Layout.Recompute)
+	for _, g := range p.adamw.Groups(s.Whole()) {
+		fmt.Fprintf(w, "%v\n", g)
+	}
+	fmt.Fprintf(w, "memory: %v: weights, moments and sums %v, activations %v, the rest %v\n",
+		unit.Bytes(p.plan.Total()).Rounded(), unit.Bytes(m.State).Rounded(), unit.Bytes(m.Arena).Rounded(),
+		unit.Bytes(m.Input+m.Scratch+p.plan.Other).Rounded())
+	fmt.Fprintf(w, "work: %sFLOP a step, %sFLOP in all; checkpoints of %v\n",
+		amount(float64(p.plan.FLOPs)), amount(float64(p.plan.FLOPs)*float64(p.steps)), unit.Bytes(12*s.Count()).Rounded())
+}
+
+// sinks are several as one.
+type sinks []track.Sink
+
+func (s sinks) Write(at time.Time, e track.Event) error {
+	var errs []error
+	for _, sink := range s {
+		errs = append(errs, sink.Write(at, e))
+	}
+	return errors.Join(errs...)
+}
+
+func (s sinks) Close() error { return nil } // each is closed by who opened it
+
+// writeFile replaces a file in a folder, whole or not at all.
+func writeFile(dir, name string, text []byte) error {
+	return blob.Local(dir).Write(name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
