@@ -21,8 +21,13 @@ import (
 // hardStrings are the strings of testdata/strings.jsonl; see golden.py there.
 func hardStrings(t testing.TB) [][]byte {
 	t.Helper()
+	return readStrings(t, "testdata/strings.jsonl")
+}
+
+func readStrings(t testing.TB, file string) [][]byte {
+	t.Helper()
 	var out [][]byte
-	for _, line := range readLines(t, "testdata/strings.jsonl") {
+	for _, line := range readLines(t, file) {
 		var bad struct{ B []byte }
 		var s string
 		if err := json.Unmarshal(line, &s); err == nil {
@@ -87,7 +92,11 @@ func TestGolden(t *testing.T) {
 
 func compareGolden(t *testing.T, tok *Tokenizer, file string) {
 	t.Helper()
-	texts, rows := hardStrings(t), readLines(t, file)
+	compareRows(t, tok, hardStrings(t), readLines(t, file))
+}
+
+func compareRows(t *testing.T, tok *Tokenizer, texts, rows [][]byte) {
+	t.Helper()
 	if len(texts) != len(rows) || len(texts) < 500 {
 		t.Fatalf("%d strings, %d rows, want the same number, over 500", len(texts), len(rows))
 	}

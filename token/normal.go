@@ -6,8 +6,6 @@ package token
 import (
 	"bytes"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // A normalizer rewrites a text before it is split. It appends to dst; kept is
@@ -63,16 +61,6 @@ func (r replacePattern) normalize(dst, s []byte) ([]byte, bool) {
 		dst = append(dst, r.to...)
 	}
 	return dst, kept
-}
-
-// form is NFC, NFD, NFKC or NFKD.
-//
-// Differs: the tables are those of golang.org/x/text, which are newer than
-// the reference's for some rare letters and marks.
-type form norm.Form
-
-func (f form) normalize(dst, s []byte) ([]byte, bool) {
-	return norm.Form(f).Append(dst, s...), true
 }
 
 // lowercase replaces each capital letter by itself, without looking at its
