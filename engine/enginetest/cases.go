@@ -17,6 +17,7 @@ type opCase struct {
 	build       func(d *draw)
 	columns     int     // outputs have so many columns of different meaning; 0 is 1
 	slack       float64 // the tolerance is so many times as large, where the sizes of intermediate numbers ask for it
+	floor       float64 // arrays count as this large at least: what cancels has the error of its terms
 }
 
 // split is want and got, apart for columns of different meaning.
@@ -37,10 +38,10 @@ var opCases = []opCase{
 	{name: "embed/rows", build: embedRows, explanation: "a temporary may be the table: rows of it in any order"},
 	{name: "linear", build: linear, explanation: "y = x·wᵀ, dx = dy·w; dw adds dyᵀ·x to what is there"},
 	{name: "bias", build: bias, explanation: "c is added to every row; dc adds the rows of dy to what is there"},
-	{name: "rmsnorm", build: rmsNorm, explanation: "rows are divided by the root of their mean square plus eps, " +
+	{name: "rmsnorm", build: rmsNorm, floor: 1, explanation: "rows are divided by the root of their mean square plus eps, " +
 		"dw adds to what is there"},
 	{name: "rmsnorm/one", build: rmsNormOne, explanation: "a row of one element becomes almost one or minus one"},
-	{name: "rmsnorm/zeros", build: rmsNormZeros, explanation: "a row of zeros stays zero: eps stands in the root"},
+	{name: "rmsnorm/zeros", build: rmsNormZeros, floor: 1, explanation: "a row of zeros stays zero: eps stands in the root"},
 	{name: "rope", build: rope, explanation: "query and key heads turn by their position, value heads do not; " +
 		"all scalings; the gradient turns back"},
 	{name: "attention", build: attention, explanation: "a token sees the tokens of its document up to itself; " +
@@ -52,9 +53,9 @@ var opCases = []opCase{
 	{name: "add/into", build: addInto, explanation: "states of any type are added to in place"},
 	{name: "scale", build: scale, explanation: "y = c·x, dx = c·dy"},
 	{name: "cast", build: cast, explanation: "values are rounded to the other type, or copied"},
-	{name: "head.loss", build: headLoss, explanation: "loss = lse − z[label], zero where masked; the tally and dw " +
+	{name: "head.loss", build: headLoss, floor: 1, explanation: "loss = lse − z[label], zero where masked; the tally and dw " +
 		"are added to; masked tokens have no gradient"},
-	{name: "head.loss/far", build: headFar, slack: 20, explanation: "logits of hundreds neither overflow nor vanish"},
+	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, explanation: "logits of hundreds neither overflow nor vanish"},
 	{name: "head.top", build: headTop, columns: 2, explanation: "the k largest logits, larger first, the lowest word " +
 		"among equals"},
 	{name: "zero", build: zero, explanation: "a cleared value is zero whatever it held"},

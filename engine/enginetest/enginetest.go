@@ -112,7 +112,7 @@ func (s *suite) compare(t *testing.T, c opCase, d *draw) (worst float64) {
 	most := s.Tolerance * max(c.slack, 1)
 	for i, w := range want {
 		for _, pair := range c.split(w, got[i]) {
-			r := distance(pair[0], pair[1])
+			r := distance(pair[0], pair[1], c.floor)
 			worst = max(worst, r)
 			if !(r <= most) {
 				t.Errorf("%s of %v: relative error %g, want at most %g", w.name, d.shapes(), r, most)
@@ -124,10 +124,10 @@ func (s *suite) compare(t *testing.T, c opCase, d *draw) (worst float64) {
 }
 
 // distance is the largest difference, relative to the largest finite element of
-// want; NaN if only one of two numbers is finite or they are different
+// want, or floor; NaN if only one of two numbers is finite or they are different
 // infinities.
-func distance(want, got []float64) (worst float64) {
-	top := 0.0
+func distance(want, got []float64, floor float64) (worst float64) {
+	top := floor
 	for _, w := range want {
 		if !math.IsInf(w, 0) {
 			top = max(top, math.Abs(w))
