@@ -38,33 +38,29 @@ func (r Result) BitsPerByte() float64 {
 	return r.NLL / math.Ln2 / float64(r.Bytes)
 }
 
+// Scorer gives segments their losses, in their order: an [infer.Scorer].
+type Scorer interface {
+	Score(segments iter.Seq[infer.Segment], yield func(i int, r infer.Scored) error) error
+	// Vocabulary is one more than the largest id.
+	Vocabulary() int
+}
+
 // Perplexity scores every id of every document once, in rolling windows of T
 // ids; the first id is conditioned on first, the begin-of-sequence. Documents
 // without ids are left out; a text without any is an error.
 //
-// Sums run in float64 in the order of ids.
-func Perplexity(s *infer.Scorer, T int, first int32, docs iter.Seq2[Document, error]) (Result, error) {
+// Sums run in float64 in the order of ids, so a result does not depend on how
+// the scorer packs.
+func Perplexity(s Scorer, T int, first int32, docs iter.Seq2[Document, error]) (Result, error) {
 	var r Result
-	var broken error
-	segments := func(yield func(infer.Segment) bool) {
-		for d, err := range docs {
-			if broken = err; err != nil {
-				return
-			}
-			if len(d.IDs) == 0 {
-				continue
-			}
-			r.Documents++
-			r.Bytes += int64(d.Bytes)
-			r.Tokens += int64(len(d.IDs))
-			for w := range Windows(d.IDs, T, first) {
-				if !yield(w) {
-					return
-				}
-			}
-		}
+	if T < 1 {
+		return r, fault.Configf("eval: perplexity: windows of %d ids, want at least 1", T)
 	}
-	err := s.Score(segments, func(_ int, got infer.Scored) error {
+	if v := s.Vocabulary(); first < 0 || int(first) >= v {
+		return r, fault.Dataf("eval: perplexity: documents begin after id %d: the vocabulary has %d", first, v)
+	}
+	var broken error
+	err := s.Score(r.segments(s.Vocabulary(), T, first, docs, &broken), func(_ int, got infer.Scored) error {
 		for _, x := range got.Loss {
 			r.NLL += float64(x)
 		}
@@ -81,7 +77,43 @@ func Perplexity(s *infer.Scorer, T int, first int32, docs iter.Seq2[Document, er
 	return r, nil
 }
 
-// Windows cuts a document into segments of at most T ids such that each id is a
+// segments are the windows of all documents, which it counts. It ends at the
+// first error.
+func (r *Result) segments(V, T int, first int32, docs iter.Seq2[Document, error], broken *error) iter.Seq[infer.Segment] {
+	return func(yield func(infer.Segment) bool) {
+		at := -1
+		for d, err := range docs {
+			if at++; err == nil {
+				err = check(d.IDs, at, V)
+			}
+			if *broken = err; err != nil {
+				return
+			}
+			if len(d.IDs) == 0 {
+				continue
+			}
+			r.Documents++
+			r.Bytes += int64(d.Bytes)
+			r.Tokens += int64(len(d.IDs))
+			for w := range Windows(d.IDs, T, first) {
+				if !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func check(ids []int32, document, V int) error {
+	for i, id := range ids {
+		if id < 0 || int(id) >= V {
+			return fault.Dataf("eval: perplexity: document %d: id %d at %d: the vocabulary has %d", document, id, i, V)
+		}
+	}
+	return nil
+}
+
+// Windows cuts a document of at least one id into segments of at most T ids such that each id is a
 // label once: the first window begins with first, in place of an id before the
 // document; each further one begins with the id before those it scores. The last
 // is moved back to be of T ids too, and scores only what is new.

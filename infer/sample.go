@@ -43,13 +43,14 @@ func (s Sampling) draw(z []float32, i int) int32 {
 		return argmax(z)
 	}
 	p := softmax(z, s.Temperature)
-	order := make([]int32, len(z))
+	order, total := make([]int32, len(z)), 1.0
 	for v := range order {
 		order[v] = int32(v)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(p[b], p[a]) })
-	total := 1.0
 	if s.TopP > 0 && s.TopP < 1 {
+		slices.SortFunc(order, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(p[b], p[a]), cmp.Compare(a, b))
+		})
 		order, total = nucleus(order, p, s.TopP)
 	}
 	u := rng.New(s.Seed, "generate").Float64(uint64(i)) * total

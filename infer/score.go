@@ -25,7 +25,9 @@ func Whole(ids []int32) Segment {
 	return Segment{ids, labels}
 }
 
-// Scored is what a segment got. The slices are valid until the next one.
+// Scored is what a segment got. The slices are valid until the next one. Where
+// weights are such that float32 overflows, losses are not finite; that is for
+// whoever uses them to judge.
 type Scored struct {
 	Loss []float32 // minus the log-probability of each label, 0 for none: nats
 	Top  []float32 // [len,k,2] (id, log-probability) pairs, nil without k
@@ -69,6 +71,9 @@ func NewScorer(e engine.Engine, s model.Spec, l program.Layout, batch model.Batc
 	return r, nil
 }
 
+// Vocabulary is one more than the largest id that can be scored.
+func (s *Scorer) Vocabulary() int { return s.vocab }
+
 // place is where a segment lies in the batch.
 type place struct{ index, at, n int }
 
@@ -108,11 +113,14 @@ func (s *Scorer) Score(segments iter.Seq[Segment], yield func(i int, r Scored) e
 
 func (s *Scorer) check(i int, seg Segment) error {
 	if n := len(seg.IDs); n < 1 || n > s.batch.T || len(seg.Labels) != n {
-		return fault.Dataf("infer: scoring row %d: %d ids with %d labels, want 1 to %d of each", i, n, len(seg.Labels), s.batch.T)
+		return fault.Dataf("infer: scoring segment %d: %d ids with %d labels, want 1 to %d of each", i, n, len(seg.Labels), s.batch.T)
 	}
 	for j, id := range seg.IDs {
-		if id < 0 || int(id) >= s.vocab || int(seg.Labels[j]) >= s.vocab {
-			return fault.Dataf("infer: scoring row %d: id %d at %d: the vocabulary has %d", i, max(id, seg.Labels[j]), j, s.vocab)
+		if id < 0 || int(id) >= s.vocab {
+			return fault.Dataf("infer: scoring segment %d: id %d at %d: the vocabulary has %d", i, id, j, s.vocab)
+		}
+		if int(seg.Labels[j]) >= s.vocab {
+			return fault.Dataf("infer: scoring segment %d: label %d at %d: the vocabulary has %d", i, seg.Labels[j], j, s.vocab)
 		}
 	}
 	return nil
