@@ -4,6 +4,7 @@
 package token
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -41,13 +42,16 @@ type spSpec struct {
 	unkSurface string
 }
 
+// errField has words of its own: those of the protobuf module vary on purpose.
+var errField = errors.New("a field is cut off or malformed")
+
 // fields calls f for each field of a message. Field numbers and types are those
 // of sentencepiece_model.proto.
 func fields(b []byte, f func(num protowire.Number, val uint64, data []byte) error) error {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
-			return protowire.ParseError(n)
+			return errField
 		}
 		b = b[n:]
 		var val uint64
@@ -68,7 +72,7 @@ func fields(b []byte, f func(num protowire.Number, val uint64, data []byte) erro
 			n = protowire.ConsumeFieldValue(num, typ, b)
 		}
 		if n < 0 {
-			return protowire.ParseError(n)
+			return errField
 		}
 		if err := f(num, val, data); err != nil {
 			return err
@@ -165,7 +169,7 @@ func (f *spFile) check() error {
 	case f.kind == 1:
 		return fmt.Errorf("unigram: not yet")
 	case f.kind != 2:
-		return fmt.Errorf("model type %d: got neither BPE (2) nor a type that is planned", f.kind)
+		return fmt.Errorf("model type %d: not supported, only BPE", f.kind)
 	case f.spec.charsmap:
 		return fmt.Errorf("normalizer %q with a character map: not yet; only identity", f.spec.name)
 	case f.spec.denormal:
@@ -206,6 +210,10 @@ func newSentencePiece(f *spFile) (*Tokenizer, error) {
 	return t, nil
 }
 
+// maxPiece bounds a piece: the merges of a piece are looked for at each of its
+// characters.
+const maxPiece = 4096
+
 // spBuilder gathers the symbols of a model: its pieces, and the characters that
 // are part of a piece without being one.
 type spBuilder struct {
@@ -217,8 +225,8 @@ type spBuilder struct {
 }
 
 func (b *spBuilder) add(id int32, p spPiece) error {
-	if p.text == "" || !utf8.ValidString(p.text) {
-		return fmt.Errorf("want a text that is UTF-8 and not empty")
+	if p.text == "" || len(p.text) >= maxPiece || !utf8.ValidString(p.text) {
+		return fmt.Errorf("want a text that is UTF-8, not empty and under %d bytes", maxPiece)
 	}
 	if _, ok := b.t.lookup[p.text]; ok {
 		return fmt.Errorf("stands twice in the model")
