@@ -86,9 +86,10 @@ func (s *Source) fields() []field {
 		{key: "rows", def: "false", to: &s.Rows, doc: "Each line is a ready row of T+1 ids, " +
 			"taken in the order of the file."},
 		{
-			key: "format", auto: "by the name of the file", words: []string{"text", "jsonl"},
+			key: "format", auto: "by the name of the file", words: []string{"text", "lines", "jsonl"},
 			later: []string{"parquet", "arrow"}, to: &s.Format,
-			doc: "`text`: a file is a document. `jsonl`: a line is one.",
+			doc: "`text`: a file is a document. `lines`: a line of text is one. `jsonl`: a line " +
+				"of JSON is one.",
 		},
 		{key: "epochs", auto: "no limit", to: &s.Epochs, check: func() string {
 			return atLeast(s.Epochs, 1)

@@ -69,7 +69,7 @@ func trainRecipe(ctx context.Context, r *config.Recipe, show *progress) (train.R
 	if err := os.MkdirAll(r.Out, 0o777); err != nil {
 		return train.Result{}, fault.Machinef("run directory: %w", err)
 	}
-	unlock, err := lock(r.Out)
+	unlock, err := blob.Lock(r.Out)
 	if err != nil {
 		return train.Result{}, err
 	}

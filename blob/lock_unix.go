@@ -3,7 +3,7 @@
 
 //go:build unix
 
-package main
+package blob
 
 import (
 	"os"
@@ -14,16 +14,17 @@ import (
 	"pleach/internal/fault"
 )
 
-// lock keeps a second process out of a run directory. The lock goes with the
-// process, however it ends.
-func lock(dir string) (unlock func(), err error) {
+// Lock keeps a second process out of a folder of this machine. The lock goes with
+// the process, however it ends. The error is of kind fault.Machine where another
+// process has it.
+func Lock(dir string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
-		return nil, fault.Machinef("run directory: %w", err)
+		return nil, fault.Machinef("blob: locking %s: %w", dir, err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = f.Close()
-		return nil, fault.Machinef("run directory %s: another process is training in it", dir)
+		return nil, fault.Machinef("blob: locking %s: another process is at work there", dir)
 	}
 	return func() { _ = f.Close() }, nil
 }
