@@ -21,8 +21,8 @@ type Spec struct {
 	MLPBias             bool // gate, up and down have biases
 }
 
-// Check refuses what no layout could make work. Sizes are bounded so that
-// products of them cannot overflow.
+// Check refuses what no layout could make work. Sizes are bounded so that Count
+// cannot overflow; the bytes of so many parameters could.
 func (s Spec) Check() error {
 	for _, f := range []struct {
 		name   string
@@ -46,8 +46,8 @@ func (s Spec) Check() error {
 		return fmt.Errorf("model: %d query heads and %d key/value heads: want a multiple", s.H, s.G)
 	case s.K%2 != 0:
 		return fmt.Errorf("model: head width %d: want an even one", s.K)
-	case s.H*s.K > 1<<22:
-		return fmt.Errorf("model: %d query heads of width %d: want at most %d in all", s.H, s.K, 1<<22)
+	case s.H*s.K > 1<<26:
+		return fmt.Errorf("model: %d query heads of width %d: want at most %d in all", s.H, s.K, 1<<26)
 	case !(s.Eps > 0 && s.Eps < 1):
 		return fmt.Errorf("model: eps of the norms: got %g, want between 0 and 1", s.Eps)
 	}
