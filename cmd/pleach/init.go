@@ -231,10 +231,12 @@ func isJSON(f data.Found) bool { return f.Source.Field != "" }
 // vocabularySize grows with the text: what a tokenizer can learn from it.
 func vocabularySize(bytes int64) int {
 	switch {
-	case bytes < 4<<20:
-		return 2048
-	case bytes < 64<<20:
-		return 8192
+	case bytes < 1<<20:
+		return 1024
+	case bytes < 16<<20:
+		return 4096
+	case bytes < 256<<20:
+		return 16384
 	}
 	return 32000
 }

@@ -186,7 +186,10 @@ func (p *prepared) openData() error {
 	bos, eos := specialsOf(p.model, p.tokenizer)
 	spec := data.Spec{
 		Sequence: d.Sequence, Lanes: d.Lanes, Seed: p.recipe.Seed, Shuffle: d.Shuffle, Joined: d.Documents == "joined",
-		BOS: bos, EOS: eos, AddBOS: d.BOS, Vocabulary: p.model.V, Cache: p.recipe.Out,
+		BOS: bos, EOS: eos, AddBOS: d.BOS, Vocabulary: p.model.V,
+	}
+	if hasFile(p.recipe.Out, "run.yaml") { // nothing is written before the run begins
+		spec.Cache = p.recipe.Out
 	}
 	for _, s := range d.Sources {
 		spec.Sources = append(spec.Sources, data.Source{
