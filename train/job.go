@@ -6,7 +6,6 @@ package train
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"pleach/blob"
 	"pleach/data"
@@ -71,22 +70,13 @@ type Evaluate struct {
 	Run func() ([]Score, error)
 }
 
-// Score is one held-out text. Rises of its perplexity of more than Alarm
-// (0.05 is 5 %) over the start of the run are warned about; 0 is never.
+// Score is what one held-out text got; its Step is filled in. Rises of its
+// perplexity of more than Alarm (0.05 is 5 %) over the start of the run are
+// warned about; 0 is never.
 type Score struct {
-	Name    string
-	NLL     float64 // nats, summed over the scored ids
-	Tokens  int64   // scored ids
-	Bytes   int64   // of UTF-8
-	Seconds float64
-	Alarm   float64
+	track.Eval
+	Alarm float64
 }
-
-// Perplexity is e to the mean loss of a token.
-func (s Score) Perplexity() float64 { return math.Exp(s.NLL / float64(s.Tokens)) }
-
-// BitsPerByte compares models of different tokenizers.
-func (s Score) BitsPerByte() float64 { return s.NLL / math.Ln2 / float64(s.Bytes) }
 
 // Result is how a run ended.
 type Result struct {

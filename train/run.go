@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"pleach/ckpt"
@@ -28,7 +29,6 @@ type run struct {
 	saved   unit.Mark // when the last checkpoint was
 	scored  unit.Mark // when the last evaluation was
 	flops   float64   // of a step
-	refused int       // steps in a row that changed nothing
 	result  Result
 }
 
@@ -131,7 +131,7 @@ func (r *run) loop(ctx context.Context) error {
 				return err
 			}
 		}
-		if last || stopped || r.Save.Every.Due(r.saved, r.mark()) {
+		if last || stopped || r.permanent(r.state.Step) || r.Save.Every.Due(r.saved, r.mark()) {
 			if err := r.checkpoint(); err != nil {
 				return err
 			}
@@ -209,7 +209,7 @@ func (r *run) share(seconds float64) float64 {
 func (r *run) judge(rep Report, rows []data.Row) error {
 	if rep.Applied {
 		r.state.Updates++
-		r.refused = 0
+		r.state.Refused = 0
 		if mean, spike := r.spikes.See(rep.GradNorm); spike {
 			return r.emit(track.Spike{
 				Step: r.state.Step, GradNorm: rep.GradNorm, Mean: mean, Length: r.spikes.Length,
@@ -218,15 +218,15 @@ func (r *run) judge(rep Report, rows []data.Row) error {
 		}
 		return nil
 	}
-	r.refused++
+	r.state.Refused++
 	what := fmt.Sprintf("step %d changed nothing: its rows have no target", r.state.Step)
 	if !rep.finite() {
 		what = fmt.Sprintf("step %d changed nothing: loss %v, gradient norm %v; documents %v",
 			r.state.Step, rep.Loss, rep.GradNorm, documents(rows))
 	}
 	r.warn(what)
-	if r.refused >= maxRefused {
-		return fault.Dataf("train: %d steps in a row changed nothing; the last: %s", r.refused, what)
+	if r.state.Refused >= maxRefused {
+		return fault.Dataf("train: %d steps in a row changed nothing; the last: %s", r.state.Refused, what)
 	}
 	return nil
 }
@@ -259,10 +259,8 @@ func (r *run) evaluate() error {
 	}
 	r.scored = r.mark()
 	for _, s := range scores {
-		err := r.emit(track.Eval{
-			Step: r.state.Step, Name: s.Name, NLLNats: s.NLL / float64(s.Tokens), Perplexity: s.Perplexity(),
-			BitsPerByte: s.BitsPerByte(), Tokens: s.Tokens, Bytes: s.Bytes, Seconds: s.Seconds,
-		})
+		s.Step = r.state.Step
+		err := r.emit(s.Eval)
 		if err != nil {
 			return err
 		}
@@ -275,12 +273,15 @@ func (r *run) evaluate() error {
 func (r *run) alarm(s Score) {
 	base, ok := r.state.Baseline[s.Name]
 	if !ok {
-		r.state.Baseline[s.Name] = s.Perplexity()
+		// What is no number cannot be saved, and nothing can rise above it.
+		if p := s.Perplexity; !math.IsNaN(p) && !math.IsInf(p, 0) {
+			r.state.Baseline[s.Name] = p
+		}
 		return
 	}
-	if s.Alarm > 0 && s.Perplexity() > base*(1+s.Alarm) {
+	if s.Alarm > 0 && !(s.Perplexity <= base*(1+s.Alarm)) { // NaN is a rise too
 		r.warn(fmt.Sprintf("forgetting: perplexity of %s is %.4g at step %d, %.1f %% above %.4g at the start (alarm at %.3g %%)",
-			s.Name, s.Perplexity(), r.state.Step, 100*(s.Perplexity()/base-1), base, 100*s.Alarm))
+			s.Name, s.Perplexity, r.state.Step, 100*(s.Perplexity/base-1), base, 100*s.Alarm))
 	}
 }
 
@@ -303,8 +304,10 @@ func (r *run) checkpoint() error {
 	})
 }
 
-// permanent reports whether a checkpoint is the first at or after a multiple of
-// the steps or tokens that Save.Permanent counts in.
+// permanent reports whether a step is the first at or after a multiple of the
+// steps or tokens that Save.Permanent counts in. Its checkpoint is always made
+// and never removed; which steps these are depends on nothing but their number,
+// so that a run that was resumed keeps the same ones.
 func (r *run) permanent(step int64) bool {
 	at := func(s int64) int64 {
 		switch p := r.Save.Permanent; {

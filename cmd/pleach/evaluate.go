@@ -13,6 +13,7 @@ import (
 	"pleach/infer"
 	"pleach/internal/fault"
 	"pleach/model"
+	"pleach/track"
 	"pleach/train"
 )
 
@@ -99,10 +100,10 @@ func scoreTexts(s *infer.Scorer, T int, first int32, texts []heldOut) ([]train.S
 		if err != nil {
 			return nil, err
 		}
-		scores = append(scores, train.Score{
-			Name: t.name, NLL: got.NLL, Tokens: got.Tokens, Bytes: got.Bytes,
-			Seconds: time.Since(began).Seconds(), Alarm: t.alarm,
-		})
+		scores = append(scores, train.Score{Alarm: t.alarm, Eval: track.Eval{
+			Name: t.name, NLLNats: got.NLL / float64(got.Tokens), Perplexity: got.Perplexity(),
+			BitsPerByte: got.BitsPerByte(), Tokens: got.Tokens, Bytes: got.Bytes, Seconds: time.Since(began).Seconds(),
+		}})
 	}
 	return scores, nil
 }
