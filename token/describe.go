@@ -56,17 +56,7 @@ func (t *Tokenizer) describeJSON(root node) {
 		}
 	}
 	t.note("added tokens", fmt.Sprintf("%d, of which %d special", len(t.pipe.added), special))
-	t.note("unicode", t.unicode())
-}
-
-// unicode names the version of the tables that the splitters use.
-func (t *Tokenizer) unicode() string {
-	for _, s := range t.pipe.stages {
-		if _, ok := s.(patternStage); ok {
-			return "15.0, of the regular expression engine; the reference has " + UnicodeVersion
-		}
-	}
-	return UnicodeVersion
+	t.note("unicode", UnicodeVersion)
 }
 
 // outline is the type of a component, and of those inside it.

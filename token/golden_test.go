@@ -80,7 +80,7 @@ func mustOpen(t testing.TB, path string) *Tokenizer {
 // of Hugging Face tokenizers and SentencePiece on every hard string.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{
-		"gpt2.json", "prefix.json", "llama3.json", "qwen2.json", "other.json", "words.json", "fused.json",
+		"gpt2.json", "prefix.json", "llama3.json", "qwen2.json", "other.json", "o200k.json", "cl100k.json", "words.json", "fused.json",
 		"llama2.json", "metaspace.json", "metasplit.json", "piece.model", "trim.model", "ours/tokenizer.json",
 	} {
 		t.Run(name, func(t *testing.T) {

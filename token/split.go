@@ -3,14 +3,7 @@
 
 package token
 
-import (
-	"bytes"
-	"fmt"
-	"time"
-	"unicode/utf8"
-
-	"github.com/dlclark/regexp2/v2"
-)
+import "bytes"
 
 // behavior says what becomes of the matches of a splitter.
 type behavior int
@@ -184,59 +177,6 @@ func (st patternStage) split(l *level, s []byte, _ bool) []byte {
 	}
 	l.spans = st.behavior.apply(l.spans)
 	return s
-}
-
-// pattern is a regular expression for which there is no scanner. The engine
-// backtracks, so time and memory of one match are bounded.
-type pattern struct {
-	re *regexp2.Regexp
-}
-
-const (
-	matchTimeout = 10 * time.Second
-	matchStack   = 1 << 24
-)
-
-func compile(expr string) (*pattern, error) {
-	re, err := regexp2.Compile(expr, regexp2.None, regexp2.OptionMaxBacktrackingStackSize(matchStack))
-	if err != nil {
-		return nil, err
-	}
-	re.MatchTimeout = matchTimeout
-	return &pattern{re}, nil
-}
-
-// split leaves the matches and what lies between them in l.spans. After an
-// error the rest of the text is one piece.
-func (p *pattern) split(l *level, s []byte) error {
-	l.runes, l.begin = l.runes[:0], l.begin[:0]
-	for i := 0; i < len(s); {
-		r, n := utf8.DecodeRune(s[i:])
-		l.runes = append(l.runes, r)
-		l.begin = append(l.begin, int32(i))
-		i += n
-	}
-	l.begin = append(l.begin, int32(len(s)))
-	done := 0
-	err := p.re.FindRunesMatches(l.runes, 0, func(v regexp2.MatchView) bool {
-		at, n, _ := v.GroupRange(0)
-		start, end := int(l.begin[at]), int(l.begin[at+n])
-		if done < start {
-			l.spans = append(l.spans, span{done, start, false})
-		}
-		if start < end {
-			l.spans = append(l.spans, span{start, end, true})
-		}
-		done = end
-		return true
-	})
-	if done < len(s) {
-		l.spans = append(l.spans, span{done, len(s), false})
-	}
-	if err != nil {
-		return fmt.Errorf("token: splitting by %q: %w", p.re.String(), err)
-	}
-	return nil
 }
 
 // metaspace writes a mark for every space, puts one in front, and splits in

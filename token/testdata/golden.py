@@ -142,6 +142,21 @@ def other():
     hf_golden("other", byte_level("other", 400, ["<|endoftext|>"], setup))
 
 
+O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+         r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+         r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+CL100K = (r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s")
+
+
+def patterns():
+    """Patterns without a scanner: with categories, possessive repeats, line ends."""
+    for name, expr in (("o200k", O200K), ("cl100k", CL100K.replace("{1,3}+", "{1,3}"))):
+        def setup(t):
+            t.pre_tokenizer = pre.Sequence([pre.Split(Regex(expr), "isolated"), pre.ByteLevel(add_prefix_space=False, use_regex=False)])
+            t.decoder = decoders.ByteLevel()
+        hf_golden(name, byte_level(name, 600, ["<|endoftext|>"], setup))
+
+
 def words():
     """Characters, no bytes: unknown tokens, white space dropped."""
     for name, fuse in (("words", False), ("fused", True)):
@@ -242,6 +257,7 @@ if __name__ == "__main__":
     llama3()
     qwen2()
     other()
+    patterns()
     words()
     llama2(train_spm("piece", vocab_size=700, byte_fallback=True, remove_extra_whitespaces=False,
                      allow_whitespace_only_pieces=True, split_digits=True))
