@@ -1,0 +1,290 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"pleach/data"
+	"pleach/internal/fault"
+)
+
+// findCorpus is the user's own texts, else a Go source tree, else the
+// documentation of this machine.
+func findCorpus(ctx context.Context, texts []string) (*corpus, error) {
+	if len(texts) > 0 {
+		return userCorpus(texts)
+	}
+	if root := goRoot(ctx); root != "" {
+		src := filepath.Join(root, "src")
+		return goCorpus(os.DirFS(src), src)
+	}
+	if c := documentation(documentationFolders()); c != nil {
+		return c, nil
+	}
+	return nil, fault.Configf("quickstart: this machine has neither Go sources nor enough documentation to train on: " +
+		"name texts of two kinds: --text GENERAL --text DOMAIN")
+}
+
+// userCorpus is two texts, or one folder that holds two.
+func userCorpus(texts []string) (*corpus, error) {
+	sides, err := sidesOf(texts)
+	if err != nil {
+		return nil, err
+	}
+	c := &corpus{About: "the texts in " + strings.Join(texts, " and ")}
+	for side, paths := range sides {
+		c.Names[side] = filepath.Base(paths[0])
+		if len(paths) > 1 {
+			c.Names[side] = fmt.Sprintf("the other %d entries", len(paths))
+		}
+		files, err := filesUnder(paths)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			return nil, fault.Configf("quickstart: --text %s: there are no files", strings.Join(paths, " "))
+		}
+		nth := new(int)
+		for _, f := range files {
+			c.files = append(c.files, textFile{f, []int{side}, func() iter.Seq2[textPair, error] {
+				return userDocuments(f, side, nth)
+			}})
+		}
+	}
+	return c, nil
+}
+
+// sidesOf says which paths are general and which are domain. Of one folder, what
+// is called so is, else the first entry by name is general and the rest domain.
+func sidesOf(texts []string) (sides [2][]string, err error) {
+	if len(texts) == 2 {
+		return [2][]string{texts[:1], texts[1:]}, nil
+	}
+	if len(texts) > 2 {
+		return sides, fault.Configf("quickstart: --text: got %d, want two (general, then domain) or one folder of both", len(texts))
+	}
+	entries, err := os.ReadDir(texts[0])
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return sides, fault.Configf("quickstart: --text %s is no folder of two texts: name two, --text GENERAL --text DOMAIN", texts[0])
+	} else if err != nil {
+		return sides, fault.Configf("quickstart: --text: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	if len(names) < 2 {
+		return sides, fault.Configf("quickstart: --text %s: the folder has %d entries, want two or more: general and domain",
+			texts[0], len(names))
+	}
+	stem := func(n string) string { return strings.TrimSuffix(n, filepath.Ext(n)) }
+	first := max(0, slices.IndexFunc(names, func(n string) bool { return stem(n) == "general" }))
+	if i := slices.IndexFunc(names, func(n string) bool { return stem(n) == "domain" }); i >= 0 {
+		sides[domain] = []string{filepath.Join(texts[0], names[i])}
+		names = slices.Delete(names, i, i+1)
+		for _, n := range names {
+			sides[general] = append(sides[general], filepath.Join(texts[0], n))
+		}
+		return sides, nil
+	}
+	for i, n := range names {
+		side := domain
+		if i == first {
+			side = general
+		}
+		sides[side] = append(sides[side], filepath.Join(texts[0], n))
+	}
+	return sides, nil
+}
+
+// filesUnder lists the files of paths and below them; links are not followed.
+func filesUnder(paths []string) ([]string, error) {
+	var files []string
+	for _, p := range paths {
+		err := filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case name != p && strings.HasPrefix(d.Name(), "."):
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+			case d.Type().IsRegular() || name == p && !d.IsDir():
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fault.Configf("quickstart: --text: %w", err)
+		}
+	}
+	return files, nil
+}
+
+// userDocuments reads a file of one text: its documents, long ones in pieces,
+// every twentieth held out. A file that is no text has none.
+func userDocuments(file string, side int, nth *int) iter.Seq2[textPair, error] {
+	return func(yield func(textPair, error) bool) {
+		for d, err := range data.Documents(data.Source{Paths: []string{file}}) {
+			if err != nil && errors.Is(err, fault.Data) {
+				return // what is skipped is skipped here too
+			}
+			if err != nil {
+				yield(textPair{}, err)
+				return
+			}
+			if d.Text == nil {
+				yield(textPair{}, fault.Configf("quickstart: --text %s: it holds ids, want text", file))
+				return
+			}
+			for p := range pieces(d.ID, string(d.Text), side, nth) {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pieceSize is where long documents are cut, small enough that one large file
+// has pieces to hold out.
+const pieceSize = 4000
+
+// pieces cuts a text of one side; nth counts pieces over all its documents.
+func pieces(id, text string, side int, nth *int) iter.Seq[textPair] {
+	return func(yield func(textPair) bool) {
+		for i := 0; text != ""; i++ {
+			p := textPair{ID: id, HeldOut: *nth%20 == 10}
+			if i > 0 {
+				p.ID = fmt.Sprintf("%s+%d", id, i)
+			}
+			*nth++
+			p.Text[side] = cut(text, pieceSize)
+			text = text[len(p.Text[side]):]
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+func documentationFolders() []string {
+	return []string{
+		"/usr/share/doc", "/usr/share/man", "/usr/share/licenses", "/usr/local/share/doc", "/usr/local/share/man",
+		"/opt/homebrew/share/doc", "/opt/homebrew/share/man",
+	}
+}
+
+// kindOf is what a file of documentation is, "" for what is not read.
+func kindOf(name string) string {
+	base := strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".gz"))
+	ext := filepath.Ext(base)
+	starts := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(base, w) })
+	}
+	switch {
+	case strings.HasPrefix(filepath.Base(filepath.Dir(name)), "man") && len(ext) > 1 && ext[1] >= '1' && ext[1] <= '9':
+		return "manual pages"
+	case ext == ".html" || ext == ".htm":
+		return "web pages"
+	case starts("changelog", "news", "changes"):
+		return "change logs"
+	case starts("copyright", "license", "licence", "copying"):
+		return "licences"
+	case ext == ".txt" || ext == ".md" || ext == ".rst" || starts("readme"):
+		return "guides"
+	}
+	return ""
+}
+
+// leastKind is how many bytes a kind of documentation needs to be a text.
+const leastKind = 1 << 20
+
+// documentation is the two kinds of documentation with most text, nil if there
+// are no two with enough of it. The larger one is general.
+func documentation(folders []string) *corpus {
+	found, size := map[string][]string{}, map[string]int64{}
+	for _, folder := range folders {
+		_ = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return nil // what cannot be read is not there
+			}
+			if kind := kindOf(name); kind != "" {
+				if info, err := d.Info(); err == nil {
+					n := min(info.Size(), longestDocument)
+					if strings.HasSuffix(name, ".gz") {
+						n = min(3*info.Size(), longestDocument)
+					}
+					size[kind] += n
+					found[kind] = append(found[kind], name)
+				}
+			}
+			return nil
+		})
+	}
+	var kinds []string
+	for k, n := range size {
+		if n >= leastKind {
+			kinds = append(kinds, k)
+		}
+	}
+	if len(kinds) < 2 {
+		return nil
+	}
+	slices.SortFunc(kinds, func(a, b string) int {
+		if size[a] != size[b] {
+			return int(min(max(size[b]-size[a], -1), 1))
+		}
+		return strings.Compare(a, b)
+	})
+	c := &corpus{About: "the documentation of this machine", Names: [2]string(kinds[:2])}
+	for side, kind := range kinds[:2] {
+		for _, name := range found[kind] {
+			c.files = append(c.files, textFile{name, []int{side}, func() iter.Seq2[textPair, error] {
+				return manual(name, side)
+			}})
+		}
+	}
+	return c
+}
+
+// manual reads one file of documentation, unpacked if need be. What cannot be
+// read or is no UTF-8 has no document.
+func manual(name string, side int) iter.Seq2[textPair, error] {
+	return func(yield func(textPair, error) bool) {
+		f, err := os.Open(name)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		var r io.Reader = f
+		if strings.HasSuffix(name, ".gz") {
+			if r, err = gzip.NewReader(f); err != nil {
+				return
+			}
+		}
+		// One byte more, so that a text of just this length is told from a longer one.
+		text, err := io.ReadAll(io.LimitReader(r, longestDocument+utf8.UTFMax))
+		if err != nil {
+			return
+		}
+		p := textPair{ID: name, HeldOut: inTwenty(name)}
+		p.Text[side] = cut(string(text), longestDocument)
+		yield(p, nil)
+	}
+}
