@@ -29,7 +29,7 @@ type stage struct {
 // [program.Builder.Attention]); on the first stage tokens [N], on the last
 // labels [N], a negative label being masked.
 func Accumulate(s Spec, l program.Layout, at int, batch Batch) (*program.Program, error) {
-	if err := s.CheckLayout(l, batch); err != nil {
+	if err := s.checkStage(l, at, batch); err != nil {
 		return nil, err
 	}
 	b := program.New("accumulate", l)
@@ -46,7 +46,7 @@ func Accumulate(s Spec, l program.Layout, at int, batch Batch) (*program.Program
 // zero, the top most probable next words of each token [N,top,2]. Inputs as
 // Accumulate's.
 func Score(s Spec, l program.Layout, at int, batch Batch, top int) (*program.Program, error) {
-	if err := s.CheckLayout(l, batch); err != nil {
+	if err := s.checkStage(l, at, batch); err != nil {
 		return nil, err
 	}
 	b := program.New("score", l)
@@ -75,7 +75,11 @@ type Window struct{ N, M, Slots, T int }
 // pick [M], indices of tokens. The cache of layer i is the state "cache.i".
 func Extend(name string, s Spec, l program.Layout, at int, w Window) (*program.Program, error) {
 	l.Sequence = false
-	if err := s.CheckLayout(l, Batch{B: w.N, T: 1}); err != nil {
+	if w.N < 1 || w.M < 1 || w.Slots < 1 || w.T < 1 {
+		return nil, fmt.Errorf("model: %s: window of %d tokens, %d logits, %d slots of %d: want all positive",
+			name, w.N, w.M, w.Slots, w.T)
+	}
+	if err := s.checkStage(l, at, Batch{B: w.N, T: 1}); err != nil {
 		return nil, err
 	}
 	b := program.New(name, l)

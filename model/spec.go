@@ -105,6 +105,14 @@ func (s Spec) CheckLayout(l program.Layout, batch Batch) error {
 	return nil
 }
 
+// checkStage is CheckLayout for a program of stage at.
+func (s Spec) checkStage(l program.Layout, at int, batch Batch) error {
+	if p := l.Mesh.Size(program.Pipe); at < 0 || at >= p {
+		return fmt.Errorf("model: stage %d of %d", at, p)
+	}
+	return s.CheckLayout(l, batch)
+}
+
 // heads is what one of t ranks holds. Where t exceeds the key/value heads, each
 // is held by t/G ranks. T is the bound of positions.
 func (s Spec) heads(t, T int) program.Heads {

@@ -5,6 +5,7 @@ package model_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -117,6 +118,26 @@ func TestStages(t *testing.T) {
 	}
 }
 
+// TestNormGroups: the rows of norm slots: 0 for the embedding, one for each
+// layer, one for the head, so that a row lies in one stage.
+func TestNormGroups(t *testing.T) {
+	for _, s := range []model.Spec{narrow, full} {
+		for _, p := range s.Whole() {
+			want := s.L + 1
+			if p.Name == "embed" {
+				want = 0
+			} else if l, _, ok := strings.Cut(p.Name, "."); ok {
+				n, err := strconv.Atoi(l)
+				must(t, err)
+				want = n + 1
+			}
+			if p.Group != want {
+				t.Errorf("%s is in group %d, want %d", p.Name, p.Group, want)
+			}
+		}
+	}
+}
+
 // TestIgnored: what old and tied model files hold besides.
 func TestIgnored(t *testing.T) {
 	for name, want := range map[string]bool{
@@ -175,6 +196,37 @@ func TestCheckLayout(t *testing.T) {
 			t.Errorf("got %v, want %q", err, tt.want)
 		}
 	}
+}
+
+// TestBadPrograms: stages and windows that cannot be.
+func TestBadPrograms(t *testing.T) {
+	one, batch := program.Layout{}, model.Batch{B: 1, T: 8}
+	ok := model.Window{N: 2, M: 1, Slots: 1, T: 8}
+	extend := func(at int, w model.Window) error {
+		_, err := model.Extend("decode", narrow, one, at, w)
+		return err
+	}
+	_, accumulate := model.Accumulate(narrow, one, 1, batch)
+	_, score := model.Score(narrow, one, -1, batch, 0)
+	_, top := model.Score(narrow, one, 0, batch, narrow.V+1)
+	for _, tt := range []struct {
+		want string
+		err  error
+	}{
+		{"model: stage 1 of 1", accumulate},
+		{"model: stage -1 of 1", score},
+		{"head top: 25 of 24 words", top},
+		{"model: stage 3 of 1", extend(3, ok)},
+		{"model: decode: window of 0 tokens, 1 logits, 1 slots of 8", extend(0, model.Window{M: 1, Slots: 1, T: 8})},
+		{"model: decode: window of 2 tokens, -1 logits", extend(0, model.Window{N: 2, M: -1, Slots: 1, T: 8})},
+		{"model: decode: window of 2 tokens, 1 logits, 0 slots", extend(0, model.Window{N: 2, M: 1, T: 8})},
+		{"model: decode: window of 2 tokens, 1 logits, 1 slots of 0", extend(0, model.Window{N: 2, M: 1, Slots: 1})},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("got %v, want %q", tt.err, tt.want)
+		}
+	}
+	must(t, extend(0, ok))
 }
 
 // TestNoOverflow: parameters can be counted, whatever Check lets pass.
