@@ -151,3 +151,41 @@ func TestHeldBytes(t *testing.T) {
 		t.Errorf("score holds %d bytes, want %d", state, 2*n)
 	}
 }
+
+// TestForwardFLOPs: scoring is a third of the products of training; top words
+// cost the head again; a decoded token attends to a full cache.
+func TestForwardFLOPs(t *testing.T) {
+	ps := stagePrograms(t, program.Layout{})
+	score, decode := ps[2], ps[3]
+	s := small
+	blocks := s.L * ((s.H+2*s.G)*s.K*s.D + s.D*s.H*s.K + 3*s.F*s.D)
+	if got, want := score.Cost().FLOPs, 8*(2*blocks+2*2*s.V*s.D+s.L*2*(8+1)*s.H*s.K); got != want {
+		t.Errorf("score: %d FLOPs, want %d", got, want)
+	}
+	if got, want := decode.Cost().FLOPs, 2*(2*blocks+2*s.V*s.D+s.L*4*8*s.H*s.K); got != want {
+		t.Errorf("decode: %d FLOPs, want %d", got, want)
+	}
+}
+
+// TestUpdateWire: an all-reduce moves twice (k−1)/k of what it sums, a gather
+// and a scatter once; copies move their range alone.
+func TestUpdateWire(t *testing.T) {
+	b := program.New("test", program.Layout{Mesh: program.Mesh{Data: 4, Pipe: 3, Tensor: 8}, Sum: f32})
+	b.UpdatePhase()
+	x, w := b.State("x", f32, program.Rows, 48), weight(b, "w", program.Rows, 48)
+	b.SumOver(x, program.Data)
+	b.SumOver(x, program.Ends)
+	b.SumCopies(x, 16, 32, 2, false)
+	b.Publish(w, b.ShardSum(x, 12))
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for _, op := range p.Ops {
+		got = append(got, op.Wire(p.Mesh))
+	}
+	if want := []int{2 * 48 * 4 * 3 / 4, 48 * 4, 16 * 4, 48 * 4 * 3 / 4, 12 * 4 * 3}; !slices.Equal(got, want) {
+		t.Errorf("bytes on the wire %v, want %v", got, want)
+	}
+}
