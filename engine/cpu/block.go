@@ -20,18 +20,29 @@ func embedGrad(l *lowering) []phase {
 	return []phase{over(D, l.share(D, 16), func(lo, hi int) { kernel.EmbedGrad(dt, dy, ids, D, 0, lo, hi) })}
 }
 
-// Tiles of a product: rows and columns of the result.
+// Tiles of a product: rows and columns of the result. Wide ones keep the inner
+// loops long, tall ones are worth a copy of the right operand; the sizes are
+// measured.
 const (
-	gemmRows = 128
-	gemmCols = 64
+	gemmRows = 64
+	gemmCols = 256
 )
 
-// grid cuts an m by n result into tiles.
+// grid cuts an m by n result into tiles: smaller ones where workers would wait
+// for each other at the end.
 func (l *lowering) grid(m, n int, f func(worker, i, j, rows, cols int)) phase {
 	tm, tn := min(gemmRows, m), min(gemmCols, n)
-	across := (n + tn - 1) / tn
-	return phase{tiles: (m + tm - 1) / tm * across, run: func(worker, tile int) {
-		i, j := tile/across*tm, tile%across*tn
+	across := func(size, n int) int { return (n + size - 1) / size }
+	few := func() bool { return across(tm, m)*across(tn, n) < 8*l.x.e.threads }
+	for few() && tn > gemmCols/4 {
+		tn /= 2
+	}
+	for few() && tm > gemmRows/2 {
+		tm /= 2
+	}
+	w := across(tn, n)
+	return phase{tiles: across(tm, m) * w, run: func(worker, tile int) {
+		i, j := tile/w*tm, tile%w*tn
 		f(worker, i, j, min(tm, m-i), min(tn, n-j))
 	}}
 }

@@ -38,6 +38,7 @@ type trainer struct {
 	e          engine.Engine
 	spec       model.Spec
 	batch      model.Batch
+	rate       float64
 	accumulate engine.Executable
 	update     engine.Executable
 	acc, upd   *engine.Call
@@ -45,14 +46,21 @@ type trainer struct {
 
 func newTrainer(t testing.TB, e engine.Engine, s model.Spec, l program.Layout, b model.Batch) *trainer {
 	t.Helper()
-	tr := &trainer{t: t, e: e, spec: s, batch: b}
+	tr := newPrograms(t, e, s, l, b)
+	start(t, e, s, 0.2)
+	return tr
+}
+
+// newPrograms leaves all weights zero.
+func newPrograms(t testing.TB, e engine.Engine, s model.Spec, l program.Layout, b model.Batch) *trainer {
+	t.Helper()
+	tr := &trainer{t: t, e: e, spec: s, batch: b, rate: 0.01}
 	p, err := model.Accumulate(s, l, 0, b)
 	must(t, err)
 	u, err := optim.Update(adam, l, s.Whole(), s.L+2, p)
 	must(t, err)
 	tr.accumulate, tr.acc = compile(t, e, p)
 	tr.update, tr.upd = compile(t, e, u)
-	start(t, e, s)
 	return tr
 }
 
@@ -63,14 +71,19 @@ func compile(t testing.TB, e engine.Engine, p *program.Program) (engine.Executab
 	return x, engine.NewCall(p)
 }
 
-// start writes the initial weights of s.
-func start(t testing.TB, e engine.Engine, s model.Spec) {
+// start writes the initial weights of s: uniform around 0, or around 1 in norms,
+// with a standard deviation. They are the same on every host.
+func start(t testing.TB, e engine.Engine, s model.Spec, std float64) {
 	t.Helper()
-	in := model.Init{Std: 0.2, Residual: model.DepthScaled}
-	for _, q := range s.Tensors() {
-		w := make([]float32, q.Len())
-		in.Fill(w, s, q, 7, 0)
-		must(t, e.Write(program.Place{}, q.Param, q.Lo, program.ArrayOf(w)))
+	for i, p := range s.Whole() {
+		rng, w := rand.New(rand.NewPCG(uint64(i), 7)), make([]float32, p.Len())
+		for j := range w {
+			w[j] = float32(float64(std*3.4641016) * (rng.Float64() - 0.5))
+			if p.Class == program.Norm {
+				w[j]++
+			}
+		}
+		must(t, e.Write(program.Place{}, p.Name, 0, program.ArrayOf(w)))
 	}
 }
 
@@ -104,7 +117,7 @@ func (tr *trainer) step(n, row, rows int) []float64 {
 		must(tr.t, tr.accumulate.Run(tr.acc).Wait())
 	}
 	u := tr.update.Program()
-	program.View[float64](tr.upd.Input(u, "lr"))[0] = 0.01
+	program.View[float64](tr.upd.Input(u, "lr"))[0] = tr.rate
 	program.View[float64](tr.upd.Input(u, "t"))[0] = float64(n)
 	program.View[float64](tr.upd.Input(u, "apply"))[0] = 1
 	must(tr.t, tr.update.Run(tr.upd).Wait())
@@ -168,7 +181,7 @@ func TestScore(t *testing.T) {
 	var out [2]*engine.Call
 	for i, e := range []engine.Engine{e, oracle.New()} {
 		x, c := compile(t, e, p)
-		start(t, e, odd)
+		start(t, e, odd, 0.2)
 		feed(p, c, odd, b, 11)
 		must(t, x.Run(c).Wait())
 		out[i] = c
@@ -200,7 +213,7 @@ func extend(t *testing.T, e engine.Engine) (logits [][]float32) {
 		must(t, err)
 		x, c := compile(t, e, p)
 		if i == 0 {
-			start(t, e, odd)
+			start(t, e, odd, 0.2)
 		}
 		ints := func(name string) []int32 { return program.View[int32](c.Input(p, name)) }
 		for n := range w.N {

@@ -12,8 +12,9 @@
 //		enginetest.Run(t, open, enginetest.Options{Tolerance: 1e-5})
 //	}
 //
-// An executable that has a method Poison(), which fills its temporaries with
-// NaN, is poisoned before each run, so that a read before a write shows.
+// Where an executable has a method Poison(c *engine.Call), which fills with NaN
+// the temporaries that c must not find anything in, it is called before each
+// run, so that a read before a write shows.
 //
 // What is not here: speed, allocations, threads; models (model has its own
 // tests on the oracle).

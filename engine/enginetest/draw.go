@@ -221,8 +221,8 @@ func (d *draw) run(t *testing.T, e engine.Engine) results {
 
 func (d *draw) exec(t *testing.T, x engine.Executable, c *engine.Call) {
 	t.Helper()
-	if p, ok := x.(interface{ Poison() }); ok && c.Half != program.Back {
-		p.Poison()
+	if p, ok := x.(interface{ Poison(c *engine.Call) }); ok {
+		p.Poison(c)
 	}
 	if err := x.Run(c).Wait(); err != nil {
 		t.Fatalf("%v: %v", d.shapes(), err)

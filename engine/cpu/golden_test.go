@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pleach/engine"
+	"pleach/engine/cpu"
+	"pleach/engine/oracle"
+	"pleach/model"
+	"pleach/program"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestLosses trains for ten steps and wants the bits of loss and norm that are in
+// a file for each set of kernels, and within a tolerance those of the oracle.
+func TestLosses(t *testing.T) {
+	for _, s := range odds() {
+		e := cpu.New(cpu.Options{Threads: 2})
+		defer e.Close()
+		got, want := losses(t, e, s), losses(t, oracle.New(), s)
+		var file bytes.Buffer
+		fmt.Fprintf(&file, "# step, loss, gradient norm: engine cpu, f32, %s\n", e.Info().Level)
+		for n, r := range got {
+			fmt.Fprintf(&file, "%d %x %x\n", n+1, r[0], r[1])
+			near(t, fmt.Sprintf("loss of step %d", n+1), r[:1], want[n][:1], 1e-6)
+			near(t, fmt.Sprintf("norm of step %d", n+1), r[1:], want[n][1:], 1e-5)
+		}
+		golden(t, fmt.Sprintf("d%d.%s.txt", s.D, e.Info().Level), file.Bytes())
+	}
+}
+
+// losses is loss and norm of each step.
+func losses(t *testing.T, e engine.Engine, s model.Spec) (all [][]float64) {
+	t.Helper()
+	tr := newPrograms(t, e, s, fast, model.Batch{B: 1, T: 67})
+	tr.rate = 0.002
+	start(t, e, s, 0.05)
+	for n := range 10 {
+		r := tr.step(n+1, 2*n, 2)
+		all = append(all, []float64{r[program.ReportLoss], r[program.ReportNorm]})
+	}
+	return all
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	name = filepath.Join("testdata", "losses", name)
+	if *update {
+		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		must(t, os.WriteFile(name, got, 0o644))
+	}
+	want, err := os.ReadFile(name)
+	if must(t, err); !bytes.Equal(got, want) {
+		t.Errorf("%s: got\n%s, want\n%s", name, got, want)
+	}
+}

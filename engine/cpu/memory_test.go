@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu_test
+
+import (
+	"runtime"
+	"testing"
+
+	"pleach/engine"
+	"pleach/engine/cpu"
+	"pleach/model"
+	"pleach/program"
+)
+
+// TestMemory wants the figures to be what plans and programs say, and what
+// Predict has said before, and the process to have grown by that much.
+func TestMemory(t *testing.T) {
+	s := benched[1]
+	var before, after runtime.MemStats
+	e := cpu.New(cpu.Options{Threads: 2})
+	defer e.Close()
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	tr := newPrograms(t, e, s, fast, model.Batch{B: 2, T: 256})
+	p, err := model.Extend("extend", s, fast, 0, model.Window{N: 3, M: 1, Slots: 2, T: 300})
+	must(t, err)
+	decode, _ := compile(t, e, p)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+
+	var want engine.Memory
+	var programs []*program.Program
+	for _, x := range []engine.Executable{tr.accumulate, tr.update, decode} {
+		programs = append(programs, x.Program())
+		want.Arena += cpu.Plan(x).Bytes
+		_, input := program.HeldBytes(x.Program())
+		want.Input += input
+	}
+	want.State, _ = program.HeldBytes(programs...)
+	got := e.Memory()
+	want.Scratch = got.Scratch // there is no other count of it than Predict's
+	if got != want {
+		t.Errorf("memory: got %+v, want %+v", got, want)
+	}
+	predicted, err := cpu.Predict(2, 1, programs...)
+	if must(t, err); predicted != got {
+		t.Errorf("predicted %+v, got %+v", predicted, got)
+	}
+	calls := 0
+	for _, x := range programs {
+		_, input := program.HeldBytes(x)
+		calls += input
+		for _, v := range x.Outputs {
+			calls += v.Bytes()
+		}
+	}
+	grown := int(after.HeapAlloc-before.HeapAlloc) - calls
+	if d := float64(grown-got.Total()) / float64(got.Total()); d < 0 || d > 0.05 {
+		t.Errorf("the heap has grown by %d bytes, the engine's figure is %d", grown, got.Total())
+	}
+	runtime.KeepAlive(tr)
+	runtime.KeepAlive(decode)
+}
