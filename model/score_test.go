@@ -5,6 +5,7 @@ package model_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pleach/engine/oracle"
@@ -28,6 +29,15 @@ func TestScore(t *testing.T) {
 	m.feed(0)
 	f := oracle.Heap{}
 	m.Run(score, program.Whole, f)
+	plan := program.MakePlan(score, 1)
+	a := oracle.NewArena(plan).Slot(0)
+	m.Run(score, program.Whole, a)
+	near(t, "losses in planned memory", a.At(score.Outputs[0]), f.At(score.Outputs[0]), 0)
+	if !slices.ContainsFunc(score.Ops, func(op *program.Op) bool {
+		return op.Kind == program.OpRMSNorm && plan.Spots[op.In[0]] == plan.Spots[op.Out[0]]
+	}) {
+		t.Error("no norm of Score works in place")
+	}
 	tally := []float64{0, 0}
 	for n, x := range f.At(score.Outputs[0]) {
 		if m.Mem["labels"][n] < 0 {

@@ -128,6 +128,7 @@ func TestStates(t *testing.T) {
 		{"f32", optim.AdamW{}, program.Layout{Compute: half.F32, Sum: half.F32}, false, 12, half.F32},
 		{"mixed", optim.AdamW{Master: true}, program.Layout{Compute: half.BF16, Sum: half.F32}, true, 12, half.F32},
 		{"ZeRO-1", optim.AdamW{Master: true}, program.Layout{Mesh: program.Mesh{Data: 5}, Zero: true, Compute: half.BF16, Sum: half.F32}, true, 3, half.F32},
+		{"bf16", optim.AdamW{Stochastic: true}, program.Layout{Mesh: program.Mesh{Data: 2}, Zero: true, Compute: half.BF16, Sum: half.F32}, false, 6, half.F32},
 		{"ZeRO-1 of chunks", optim.AdamW{}, program.Layout{Mesh: program.Mesh{Data: 2}, Chunks: 8, Zero: true, Compute: half.F32, Sum: half.F32}, false, 8, half.F32},
 	}
 	for _, tt := range tests {
