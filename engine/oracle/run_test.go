@@ -439,7 +439,12 @@ func TestCachedAttention(t *testing.T) {
 	n := len(all)
 	for name, cuts := range map[string][]int{
 		"at once": {0, n}, "token by token": {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, "part and rest": {0, 5, n},
+		"last first": {0, n},
 	} {
+		all := slices.Clone(all)
+		if name == "last first" {
+			slices.Reverse(all)
+		}
 		cache := slices.Repeat([]float64{math.NaN()}, 3*h.T*2*h.G*h.K) // what nobody wrote is not read
 		for i := range len(cuts) - 1 {
 			mem := map[string][]float64{"cache": cache}
