@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pleach/data"
+	"pleach/eval"
+	"pleach/internal/fault"
+	"pleach/model"
+)
+
+// measuring is what eval is told.
+type measuring struct {
+	compute
+	texts    []string // NAME=FILE
+	sequence int
+	json     bool
+}
+
+func newEval() *cobra.Command {
+	var o measuring
+	c := &cobra.Command{
+		Use:   "eval MODEL --perplexity NAME=FILE …",
+		Short: "Perplexity and bits per byte of held-out texts",
+		Long: `Eval measures how well a model predicts texts that it was not trained on. FILE is
+a text file, a JSONL file (field text), or a folder of them; NAME is what the
+result is called.
+
+Each document is scored in rolling windows of --sequence ids: every id once, the
+first one after begin-of-sequence, or end-of-sequence where there is none.
+Perplexity is e to the mean negative log-probability of an id. Bits per byte
+divides by the UTF-8 bytes of the text instead, so it also compares models of
+different tokenizers.
+
+With --json a text is a line of
+{"name","documents","tokens","bytes","nll_nats","perplexity","bits_per_byte","seconds","sequence"}.`,
+		Example: `  pleach eval runs/mine --perplexity novels=held-out/ --perplexity code=held.jsonl
+  pleach eval llama-2-7b --perplexity wiki=wiki.test.txt --sequence 2048 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(c); err != nil {
+				return err
+			}
+			return o.run(c, args[0])
+		},
+	}
+	o.flags(c, false)
+	c.Flags().StringArrayVar(&o.texts, "perplexity", nil, "a text to measure, NAME=FILE; may be repeated")
+	c.Flags().IntVar(&o.sequence, "sequence", 0, "ids of a window; 0: the model's positions, at most 4096, as far as memory goes")
+	c.Flags().BoolVar(&o.json, "json", false, "print lines of JSON")
+	return c
+}
+
+func (o *measuring) check(c *cobra.Command) error {
+	if len(o.texts) == 0 {
+		return errUsage(c, "--perplexity: got none, want NAME=FILE at least once")
+	}
+	seen := map[string]bool{}
+	for _, t := range o.texts {
+		name, file, ok := strings.Cut(t, "=")
+		if !ok || name == "" || file == "" {
+			return errUsage(c, "--perplexity: got %q, want NAME=FILE", t)
+		}
+		if seen[name] {
+			return errUsage(c, "--perplexity: %s is there twice", name)
+		}
+		seen[name] = true
+	}
+	if o.sequence < 0 {
+		return errUsage(c, "--sequence: got %d, want 1 or more", o.sequence)
+	}
+	return o.compute.check(c)
+}
+
+// measured is a line of the result.
+type measured struct {
+	Name        string  `json:"name"`
+	Documents   int64   `json:"documents"`
+	Tokens      int64   `json:"tokens"`
+	Bytes       int64   `json:"bytes"`
+	NLL         float64 `json:"nll_nats"`
+	Perplexity  float64 `json:"perplexity"`
+	BitsPerByte float64 `json:"bits_per_byte"`
+	Seconds     float64 `json:"seconds"`
+	Sequence    int     `json:"sequence"`
+}
+
+func (o *measuring) run(c *cobra.Command, path string) error {
+	m, err := openModel(path)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	T, err := o.window(c, m)
+	if err != nil {
+		return err
+	}
+	first, err := firstOf(m.specials())
+	if err != nil {
+		return err
+	}
+	s := &scorer{compute: o.compute, source: m}
+	defer s.close()
+	var all []measured
+	for _, t := range o.texts {
+		name, file, _ := strings.Cut(t, "=")
+		r, err := o.measure(c, s, name, file, T, first)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if all = append(all, r); o.json {
+			if err := printJSON(c.OutOrStdout(), r); err != nil {
+				return err
+			}
+		}
+	}
+	if o.json {
+		return nil
+	}
+	return printMeasured(c.OutOrStdout(), all)
+}
+
+// window is the number of ids of a window. Where that is left open, it is halved
+// until a row of it fits into memory.
+func (o *measuring) window(c *cobra.Command, m *source) (int, error) {
+	if o.sequence > m.config.MaxT {
+		return 0, errUsage(c, "--sequence: got %d, the model has %d positions", o.sequence, m.config.MaxT)
+	}
+	if o.sequence > 0 {
+		return o.sequence, nil
+	}
+	most := min(m.config.MaxT, 4096)
+	for T := most; ; T /= 2 {
+		p, err := model.Score(m.config.Spec, plain(), 0, model.Batch{B: 1, T: T}, 0)
+		if err != nil {
+			return 0, err
+		}
+		err = fitsMemory(fmt.Sprintf("model %s with a row of %d ids", m.dir, T), o.threads, p)
+		if err == nil {
+			if T < most {
+				fmt.Fprintf(c.ErrOrStderr(), "windows of %d ids: memory does not suffice for %d\n", T, most)
+			}
+			return T, nil
+		}
+		if T < 128 {
+			return 0, err
+		}
+	}
+}
+
+func (o *measuring) measure(c *cobra.Command, s *scorer, name, file string, T int, first int32) (measured, error) {
+	show := newMeter(c.ErrOrStderr())
+	defer show.erase()
+	began := time.Now()
+	src := data.Source{Paths: []string{file}, Name: name}
+	r, err := eval.Perplexity(s, T, first, heldOutOf(c.Context(), src, s.source, func(ids int) {
+		show.add(ids, name)
+	}))
+	if err != nil {
+		return measured{}, err
+	}
+	if math.IsNaN(r.NLL) || math.IsInf(r.NLL, 0) {
+		return measured{}, fault.Dataf("the loss is %v: the model computes beyond float32", r.NLL)
+	}
+	return measured{
+		Name: name, Documents: r.Documents, Tokens: r.Tokens, Bytes: r.Bytes, NLL: r.NLL, Perplexity: r.Perplexity(),
+		BitsPerByte: r.BitsPerByte(), Seconds: time.Since(began).Seconds(), Sequence: T,
+	}, nil
+}
+
+// heldOutOf are the documents of a text as ids, read as they are asked for. seen
+// gets the number of ids of each.
+func heldOutOf(ctx context.Context, src data.Source, m *source, seen func(ids int)) iter.Seq2[eval.Document, error] {
+	return func(yield func(eval.Document, error) bool) {
+		for d, err := range data.Documents(src) {
+			var got eval.Document
+			if err == nil {
+				got, err = m.document(d)
+			}
+			if err == nil {
+				err = interrupted(ctx)
+			}
+			if !yield(got, err) || err != nil {
+				return
+			}
+			seen(len(got.IDs))
+		}
+	}
+}
+
+// document is the ids of a document, which must be of the model's vocabulary.
+func (s *source) document(d data.Document) (eval.Document, error) {
+	if d.IDs == nil {
+		t, err := s.needTokenizer()
+		if err != nil {
+			return eval.Document{}, fmt.Errorf("%s: %w", d.ID, err)
+		}
+		return eval.Document{IDs: t.Encode(nil, d.Text), Bytes: len(d.Text)}, t.Err()
+	}
+	for i, id := range d.IDs {
+		if id < 0 || int(id) >= s.config.V {
+			return eval.Document{}, fault.Dataf("%s: id %d at %d: the vocabulary has %d", d.ID, id, i, s.config.V)
+		}
+	}
+	return eval.Document{IDs: d.IDs}, nil
+}
+
+func printMeasured(w io.Writer, all []measured) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "text\tdocuments\ttokens\tbytes\tperplexity\tbits/byte\tseconds\t")
+	for _, r := range all {
+		bits := "-"
+		if r.Bytes > 0 {
+			bits = fmt.Sprintf("%.4f", r.BitsPerByte)
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.4f\t%s\t%.1f\t\n", r.Name, r.Documents, r.Tokens, r.Bytes, r.Perplexity, bits, r.Seconds)
+	}
+	return printed(t.Flush())
+}
