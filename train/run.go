@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"pleach/ckpt"
@@ -28,6 +29,7 @@ type run struct {
 	began   time.Time
 	saved   unit.Mark // when the last checkpoint was
 	scored  unit.Mark // when the last evaluation was
+	lasted  unit.Mark // when the last checkpoint was that is kept for good
 	flops   float64   // of a step
 	result  Result
 }
@@ -78,7 +80,7 @@ func begin(j Job) (*run, error) {
 			return nil, err
 		}
 	}
-	r.saved, r.scored = r.mark(), r.mark()
+	r.saved, r.scored, r.lasted = r.mark(), r.mark(), r.mark()
 	return r, r.emitStart()
 }
 
@@ -131,7 +133,7 @@ func (r *run) loop(ctx context.Context) error {
 				return err
 			}
 		}
-		if last || stopped || r.permanent(r.state.Step) || r.Save.Every.Due(r.saved, r.mark()) {
+		if r.lasting() || last || stopped || r.Save.Every.Due(r.saved, r.mark()) {
 			if err := r.checkpoint(); err != nil {
 				return err
 			}
@@ -294,8 +296,7 @@ func (r *run) checkpoint() error {
 	}
 	r.saved = r.mark()
 	r.result.Step, r.result.Checkpoint = r.state.Step, ckpt.Name(r.state.Step)
-	keep := func(step int64) bool { return r.permanent(step) }
-	if err := ckpt.Prune(r.Store, r.Save.Keep, keep); err != nil {
+	if err := ckpt.Prune(r.Store, r.Save.Keep, r.permanent); err != nil {
 		return err
 	}
 	took := r.ledger.Enter(Computing)
@@ -304,11 +305,28 @@ func (r *run) checkpoint() error {
 	})
 }
 
-// permanent reports whether a step is the first at or after a multiple of the
-// steps or tokens that Save.Permanent counts in. Its checkpoint is always made
-// and never removed; which steps these are depends on nothing but their number,
-// so that a run that was resumed keeps the same ones.
+// lasting reports whether the checkpoint of the present step is to be made and
+// kept for good.
+func (r *run) lasting() bool {
+	if r.Save.Permanent.Time == 0 {
+		return r.permanent(r.state.Step)
+	}
+	if !r.Save.Permanent.Due(r.lasted, r.mark()) {
+		return false
+	}
+	r.lasted = r.mark()
+	r.state.Lasting = append(r.state.Lasting, r.state.Step)
+	return true
+}
+
+// permanent reports whether the checkpoint of a step is kept for good: the first
+// step at or after a multiple of the steps or tokens that Save.Permanent counts
+// in, which depends on nothing but its number, so that a run that was resumed
+// keeps the same ones.
 func (r *run) permanent(step int64) bool {
+	if slices.Contains(r.state.Lasting, step) {
+		return true
+	}
 	at := func(s int64) int64 {
 		switch p := r.Save.Permanent; {
 		case p.Steps > 0:

@@ -31,8 +31,12 @@ type State struct {
 	Mesh     program.Mesh       `json:"mesh"`
 	Length   int64              `json:"schedule_length"`
 	Recent   []float64          `json:"recent_norms"`
+	Spike    int                `json:"spike_length"`  // steps that the present spike has lasted
+	Refused  int                `json:"refused_steps"` // in a row, up to now
 	Baseline map[string]float64 `json:"baseline_perplexity"`
-	Data     data.State         `json:"data"`
+	// Lasting are the checkpoints that are kept for good, where time decides.
+	Lasting []int64    `json:"permanent_steps,omitempty"`
+	Data    data.State `json:"data"`
 }
 
 // moments are the optimizer states of a parameter, by the prefix of their names.
@@ -85,7 +89,7 @@ func (r *run) write(name string, lo int, x []float32) error {
 func (r *run) save() (int64, error) {
 	m := ckpt.Model{Config: r.Config.JSON(), Files: r.Files, Tensors: r.weightSources()}
 	r.state.Data = r.Data.State()
-	r.state.Recent = r.spikes.Recent
+	r.state.Recent, r.state.Spike = r.spikes.Recent, r.spikes.Length
 	return ckpt.Save(r.Store, r.state.Step, m, ckpt.Training{State: r.state, Ranks: [][]ckpt.Box{r.boxes()}})
 }
 
@@ -105,7 +109,7 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 	if err := r.restoreArrays(c); err != nil {
 		return err
 	}
-	r.spikes.Recent = r.state.Recent
+	r.spikes.Recent, r.spikes.Length = r.state.Recent, r.state.Spike
 	if r.state.Length != r.Schedule.Length {
 		r.warn(fmt.Sprintf("the schedule was %d steps long and is now %d: the learning rate bends at step %d",
 			r.state.Length, r.Schedule.Length, r.state.Step))
@@ -114,7 +118,9 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 	if info := r.Engine.Info(); r.state.Engine != info.Engine || r.state.Level != info.Level {
 		r.warn(fmt.Sprintf("the run was made on %s %s and goes on with %s %s: its numbers may differ in their last bits",
 			r.state.Engine, r.state.Level, info.Engine, info.Level))
+		r.state.Engine, r.state.Level = info.Engine, info.Level
 	}
+	r.state.Recipe, r.state.Mesh = r.Recipe, r.Layout.Mesh // what may change has changed
 	return r.Data.Restore(r.state.Data)
 }
 
