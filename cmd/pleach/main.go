@@ -34,9 +34,15 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(stderr, "pleach:", strings.TrimPrefix(err.Error(), "pleach: "))
+		fmt.Fprintln(stderr, "pleach:", message(err))
 	}
 	return fault.Exit(err)
+}
+
+// message is an error without the name of the program, which stands before it.
+func message(err error) string {
+	s := strings.TrimPrefix(err.Error(), "pleach: ")
+	return strings.TrimPrefix(s, "pleach ") // a command's path begins with it
 }
 
 // newRoot is the command with all its verbs.
@@ -76,6 +82,7 @@ func asConfig(c *cobra.Command) {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
+			cmd.SuggestionsMinimumDistance = 2
 			hint := ""
 			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 				hint = fmt.Sprintf("; did you mean %s?", strings.Join(near, " or "))
