@@ -24,7 +24,6 @@ import (
 	"pleach/model"
 	"pleach/program"
 	"pleach/train"
-	"pleach/weights"
 )
 
 func newInspect() *cobra.Command {
@@ -284,7 +283,11 @@ func describeCheckpoint(t table, dir string) error {
 	elements := 0
 	for _, name := range c.Names() {
 		if _, shape, ok := c.Lookup(name); ok {
-			elements += weights.Tensor{Shape: shape}.Len()
+			n := 1
+			for _, d := range shape {
+				n *= d
+			}
+			elements += n
 		}
 	}
 	t.row("optimizer", "%d tensors, %d numbers", len(c.Names()), elements)

@@ -7,10 +7,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -42,6 +44,7 @@ func TestMain(m *testing.M) {
 //	cut FILE N                leaves the first N bytes
 //	near FILE GOLDEN TOL      compares lines of score with lines of want.jsonl
 //	is FILE TEXT              compares a file with a text and a newline
+//	fails CODE COMMAND…       runs a command that ends with this exit code
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -54,6 +57,7 @@ func TestScripts(t *testing.T) {
 			"cut":       scripted(2, 2, truncate),
 			"near":      scripted(3, 3, near),
 			"is":        scripted(2, 2, is),
+			"fails":     scripted(2, 99, fails),
 		},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -190,6 +194,15 @@ func truncate(ts *testscript.TestScript, args []string) error {
 func is(ts *testscript.TestScript, args []string) error {
 	if got := ts.ReadFile(args[0]); got != args[1]+"\n" {
 		return fmt.Errorf("%s: got %q, want %q", args[0], got, args[1]+"\n")
+	}
+	return nil
+}
+
+func fails(ts *testscript.TestScript, args []string) error {
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || fmt.Sprint(exit.ExitCode()) != args[0] {
+		return fmt.Errorf("got %v, want exit status %s", err, args[0])
 	}
 	return nil
 }
