@@ -79,7 +79,7 @@ func (q *quickstart) size() (sizing, error) {
 	m := machineSpeed{threads: threadsOf(q.threads), seconds: 60 * q.minutes}
 	s, err := size(m.seconds, m.of)
 	if err == nil {
-		q.say("machine: %sFLOP/s in training steps with %d threads", amount(s.Speed), m.threads)
+		q.say("machine: %.3g GFLOP/s in training steps with %d threads", s.Speed/1e9, m.threads)
 	}
 	return s, err
 }

@@ -65,8 +65,8 @@ func (q *quickstart) report(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nTrained on %s tokens at %s tokens/s (%sFLOP/s).", amount(float64(all.Tokens)),
-		amount(float64(all.Tokens)/all.Seconds), amount(work*float64(all.Tokens)/all.Seconds))
+	fmt.Fprintf(w, "\nTrained on %s tokens at %s tokens/s (%.3g GFLOP/s).", amount(float64(all.Tokens)),
+		amount(float64(all.Tokens)/all.Seconds), work*float64(all.Tokens)/all.Seconds/1e9)
 	if peak := peakMemory(); peak > 0 {
 		fmt.Fprintf(w, " Peak memory: %v.", unit.Bytes(peak).Rounded())
 	}
@@ -77,13 +77,21 @@ func (q *quickstart) report(ctx context.Context) error {
 
 // printTable prints perplexity and bits per byte on both texts.
 func printTable(w io.Writer, rows []tableRow, names []string) {
-	fmt.Fprintf(w, "\n%-24s  %-25s  %-25s\n", "Held-out text", "general: "+names[general], "domain: "+names[domain])
+	fmt.Fprintf(w, "\n%-24s  %25s  %25s\n", "Held-out text", "general: "+brief(names[general]), "domain: "+brief(names[domain]))
 	fmt.Fprintf(w, "%-24s  %10s %14s  %10s %14s\n", "", "perplexity", "bits per byte", "perplexity", "bits per byte")
 	for _, r := range rows {
 		g, d := r.Score[general], r.Score[domain]
 		fmt.Fprintf(w, "%-24s  %10s %14.3f  %10s %14.3f\n", r.Label, figure(g.Perplexity), g.BitsPerByte,
 			figure(d.Perplexity), d.BitsPerByte)
 	}
+}
+
+// brief is a name that fits into the head of a column.
+func brief(name string) string {
+	if r := []rune(name); len(r) > 16 {
+		return string(r[:15]) + "…"
+	}
+	return name
 }
 
 // figure prints a perplexity with four digits or a whole number.
@@ -126,7 +134,8 @@ func (q *quickstart) prompt() (string, error) {
 			return "", err
 		}
 		words := strings.Fields(string(text))
-		return strings.Join(words[:min(len(words), 8)], " "), nil
+		// A dash at its begin would be a flag of the command that is printed.
+		return strings.TrimLeft(strings.Join(words[:min(len(words), 8)], " "), "-"), nil
 	}
 	return "", fault.Statef("quickstart: the held-out text is empty")
 }
@@ -149,7 +158,7 @@ func (q *quickstart) sample(ctx context.Context, dir, prompt string) (string, er
 	if err != nil {
 		return "", err
 	}
-	ids := t.Encode(nil, []byte(prompt))
+	ids := t.EncodeSpecial(nil, []byte(prompt)) // as generate does
 	e := cpu.New(cpu.Options{Threads: threadsOf(q.threads)})
 	defer e.Close()
 	g, err := infer.NewGenerator(e, m.config.Spec, plain(), min(len(ids)+sampleTokens, m.config.MaxT))
@@ -159,9 +168,8 @@ func (q *quickstart) sample(ctx context.Context, dir, prompt string) (string, er
 	if err := m.load(e); err != nil {
 		return "", err
 	}
-	_, eos := m.specials()
 	how := infer.Sampling{Temperature: sampleTemperature, Seed: sampleSeed}
-	more, err := g.Generate(ctx, ids, sampleTokens, how, []int32{eos}, nil)
+	more, err := g.Generate(ctx, ids, sampleTokens, how, stops(m), nil)
 	return t.DecodeText(more), err
 }
 
