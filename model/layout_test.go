@@ -15,11 +15,14 @@ import (
 // What is proved where:
 //
 //	program/builder_test     wrong spreads and shapes are refused, with the model's line; Check
-//	program/plan_test        no two live values overlap; slots; arena ≤ 1.05 × live peak; FLOPs = closed form
+//	program/plan_test        no two live values overlap; slots; arena ≤ 1.05 × live peak; what a layer keeps
+//	program/cost_test        FLOPs and bytes on the wire = closed forms; what crosses the cut; bytes held
+//	program/print_test       the printed form
 //	program/schedule_test    1F1B ends with one message per link; slots are as few as can be
 //	program/param_test       pieces, copies and weights of every parameter at every degree
 //	program/rope_test        frequencies = transformers'
 //	engine/oracle/grad_test  every gradient rule = central differences, 1e-7
+//	                         in place = apart, bit for bit
 //	engine/oracle/run_test   the ops without a gradient = other loops; no kind of op is untested
 //	model/golden_test        loss, gradients, 3 AdamW steps = PyTorch float64, 1e-11 and 1e-10
 //	model/layout_test        every layout of 1…8 ranks, and of degrees 3 and 6, = one rank, 1e-10
@@ -28,8 +31,9 @@ import (
 //	model/score_test         losses add up to the tally; masked micro-batches add nothing
 //	model/extend_test        prefill and decode = one forward pass over the whole row
 //	model/update_test        skipped steps change nothing; clipping; decay by class
-//	model/tensors_test       tensors of model files cover every parameter once; counts
+//	model/tensors_test       tensors of model files cover every parameter once; counts; what cannot be laid out
 //	optim/schedule_test      schedules = closed forms
+//	optim/update_test        the order of an update; its states; groups of decay
 
 // narrow has key/value heads that 4 and 8 tensor ranks hold 2 and 4 times.
 var narrow = model.Spec{
