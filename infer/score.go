@@ -6,6 +6,7 @@ package infer
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"pleach/engine"
 	"pleach/internal/fault"
@@ -77,35 +78,38 @@ func (s *Scorer) Vocabulary() int { return s.vocab }
 // place is where a segment lies in the batch.
 type place struct{ index, at, n int }
 
-// Score hands out the results of segments in their order, i counting from 0. It
-// stops at the first error, its own or the callback's.
+// Score hands out the results of segments in their order, i counting from 0. A
+// segment goes into the first row that has room for it; when none has, the batch
+// runs. Score stops at the first error, its own or the callback's.
 func (s *Scorer) Score(segments iter.Seq[Segment], yield func(i int, r Scored) error) error {
 	var held []place
-	used, row := 0, 0 // tokens of the present row, finished rows
-	i := 0
+	used := make([]int, s.batch.B) // ids in each row
 	flush := func() error {
 		err := s.run(held, yield)
-		held, used, row = held[:0], 0, 0
+		held = held[:0]
+		clear(used)
 		s.clear()
 		return err
 	}
 	s.clear()
+	i := 0
 	for seg := range segments {
 		if err := s.check(i, seg); err != nil {
 			return err
 		}
 		n := len(seg.IDs)
-		if used+n > s.batch.T {
-			row, used = row+1, 0
-		}
-		if row == s.batch.B {
+		room := func(u int) bool { return u+n <= s.batch.T }
+		row := slices.IndexFunc(used, room)
+		if row < 0 {
 			if err := flush(); err != nil {
 				return err
 			}
+			row = 0
 		}
-		held = append(held, place{i, row*s.batch.T + used, n})
-		s.put(seg, row*s.batch.T+used)
-		used += n
+		at := row*s.batch.T + used[row]
+		held = append(held, place{i, at, n})
+		s.put(seg, at)
+		used[row] += n
 		i++
 	}
 	return flush()

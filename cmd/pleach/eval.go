@@ -26,6 +26,7 @@ type measuring struct {
 	compute
 	texts    []string // NAME=FILE
 	sequence int
+	field    string
 	json     bool
 }
 
@@ -35,8 +36,7 @@ func newEval() *cobra.Command {
 		Use:   "eval MODEL --perplexity NAME=FILE …",
 		Short: "Perplexity and bits per byte of held-out texts",
 		Long: `Eval measures how well a model predicts texts that it was not trained on. FILE is
-a text file, a JSONL file (field text), or a folder of them; NAME is what the
-result is called.
+a text file, a JSONL file, or a folder of them; NAME is what the result is called.
 
 Each document is scored in rolling windows of --sequence ids: every id once, the
 first one after begin-of-sequence, or end-of-sequence where there is none.
@@ -59,6 +59,7 @@ With --json a text is a line of
 	o.flags(c, false)
 	c.Flags().StringArrayVar(&o.texts, "perplexity", nil, "a text to measure, NAME=FILE; may be repeated")
 	c.Flags().IntVar(&o.sequence, "sequence", 0, "ids of a window; 0: the model's positions, at most 4096, as far as memory goes")
+	c.Flags().StringVar(&o.field, "field", "text", "of a JSONL line, the text or a list of ids")
 	c.Flags().BoolVar(&o.json, "json", false, "print lines of JSON")
 	return c
 }
@@ -164,7 +165,7 @@ func (o *measuring) measure(c *cobra.Command, s *scorer, name, file string, T in
 	show := newMeter(c.ErrOrStderr())
 	defer show.erase()
 	began := time.Now()
-	src := data.Source{Paths: []string{file}, Name: name}
+	src := data.Source{Paths: []string{file}, Name: name, Field: o.field}
 	r, err := eval.Perplexity(s, T, first, heldOutOf(c.Context(), src, s.source, func(ids int) {
 		show.add(ids, name)
 	}))

@@ -12,6 +12,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -68,6 +69,9 @@ func (l line) parse(into any) error {
 	if !utf8.Valid(l.text) {
 		return l.errorf("not UTF-8")
 	}
+	if _, ids := into.(*[]int32); ids && bytes.Contains(l.text, []byte("null")) {
+		return l.errorf("got a JSON null, want a list of ids") // it would pass as id 0
+	}
 	err := json.Unmarshal(l.text, into)
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -118,9 +122,11 @@ func parseIDs(text string) ([]int32, error) {
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 	ids := make([]int32, len(fields))
 	for i, f := range fields {
-		if err := json.Unmarshal([]byte(f), &ids[i]); err != nil {
+		id, err := strconv.ParseInt(f, 10, 32)
+		if err != nil {
 			return nil, fmt.Errorf("got %q, want an id", f)
 		}
+		ids[i] = int32(id)
 	}
 	return ids, nil
 }

@@ -17,9 +17,9 @@ import (
 // need: a few short rows do not cost what many long ones do. What a segment gets
 // does not depend on the shape.
 //
-// It reads ahead up to ahead ids. The first ids decide the first shape; where
-// longer segments follow, a program for rows of at least twice the length joins
-// it, so that all programs together take little more than the last one.
+// The first segments, [ahead] ids of them, decide the first shape. Where a longer
+// one follows, a program for rows of at least twice the length joins in, so that
+// all programs together take little more than the last one.
 type scorer struct {
 	compute
 	source *source
@@ -47,39 +47,41 @@ func (s *scorer) Vocabulary() int { return s.source.config.V }
 
 // Score is [infer.Scorer.Score] for segments of up to the model's positions.
 func (s *scorer) Score(segments iter.Seq[infer.Segment], yield func(i int, r infer.Scored) error) error {
-	var held []infer.Segment
-	ids, done := 0, 0
-	flush := func() error {
+	next, stop := iter.Pull(segments)
+	defer stop()
+	var held []infer.Segment // read, not given to a program yet
+	for ids := 0; ids < ahead; ids += len(held[len(held)-1].IDs) {
+		seg, ok := next()
+		if !ok {
+			break
+		}
+		held = append(held, seg)
+	}
+	done := 0
+	for len(held) > 0 {
 		if err := s.fit(held); err != nil {
 			return err
 		}
-		err := s.score.Score(list(held), func(i int, r infer.Scored) error { return yield(done+i, r) })
-		done += len(held)
-		held, ids = held[:0], 0
-		return err
-	}
-	for seg := range segments {
-		held = append(held, seg)
-		if ids += len(seg.IDs); ids >= ahead {
-			if err := flush(); err != nil {
-				return err
+		first := done
+		fitting := func(give func(infer.Segment) bool) {
+			for len(held) > 0 && len(held[0].IDs) <= s.shape.T {
+				seg := held[0]
+				if held = held[1:]; len(held) == 0 {
+					if more, ok := next(); ok {
+						held = append(held, more)
+					}
+				}
+				if done++; !give(seg) {
+					return
+				}
 			}
 		}
-	}
-	if len(held) == 0 {
-		return nil
-	}
-	return flush()
-}
-
-func list(x []infer.Segment) iter.Seq[infer.Segment] {
-	return func(yield func(infer.Segment) bool) {
-		for _, s := range x {
-			if !yield(s) {
-				return
-			}
+		err := s.score.Score(fitting, func(i int, r infer.Scored) error { return yield(first+i, r) })
+		if err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // fit makes sure that there is a program for the longest of these segments.

@@ -36,6 +36,7 @@ type vocabulary struct {
 	compute
 	size, min int
 	out       string
+	field     string
 	specials  []string
 }
 
@@ -44,8 +45,7 @@ func newTokenizerTrain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "train FILES… --size N --out DIR",
 		Short: "Learn a byte-level BPE tokenizer from texts",
-		Long: `Train learns N tokens from text files, JSONL files (field text) and folders of them,
-and writes tokenizer.json and tokenizer_config.json into DIR, which Hugging Face
+		Long: `Train learns N tokens from text files, JSONL files and folders of them, and writes tokenizer.json and tokenizer_config.json into DIR, which Hugging Face
 tokenizers and transformers load. The special tokens come first.`,
 		Example: `  pleach tokenizer train corpus/ more.jsonl --size 8192 --out tokenizer`,
 		Args:    cobra.MinimumNArgs(1),
@@ -54,6 +54,7 @@ tokenizers and transformers load. The special tokens come first.`,
 	o.flags(c, false)
 	c.Flags().IntVar(&o.size, "size", 0, "tokens to learn, with 256 bytes and the special ones")
 	c.Flags().StringVar(&o.out, "out", "", "folder to write to, empty or new")
+	c.Flags().StringVar(&o.field, "field", "text", "of a JSONL line, the text")
 	c.Flags().IntVar(&o.min, "min-frequency", 2, "how often a pair must occur to become a token")
 	c.Flags().StringArrayVar(&o.specials, "special", []string{"<|endoftext|>"}, "a special token; may be repeated")
 	return c
@@ -99,7 +100,7 @@ func (o *vocabulary) train(c *cobra.Command, files []string) (*token.Tokenizer, 
 	var broken error
 	read := 0
 	docs := func(yield func([]byte) bool) {
-		for d, err := range data.Documents(data.Source{Paths: files}) {
+		for d, err := range data.Documents(data.Source{Paths: files, Field: o.field}) {
 			if err == nil && d.IDs != nil {
 				err = fault.Dataf("%s: a list of ids, want text", d.ID)
 			}
