@@ -34,6 +34,7 @@ func TestBitwise(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s_B%d", layoutName(l), B), func(t *testing.T) {
+					t.Parallel()
 					j := job{spec: ragged, layout: l, T: 8, B: B, rows: 16, steps: 3, adam: testAdam}
 					if B != 2 {
 						j.memory = planned

@@ -28,6 +28,7 @@ func TestExtend(t *testing.T) {
 		want := rowLogProbs(t, spec)
 		for _, m := range []program.Mesh{{}, {Tensor: 2}, {Tensor: 4}, {Tensor: 8}, {Pipe: 3}, {Pipe: 2, Tensor: 2}} {
 			t.Run(fmt.Sprintf("%s_p%d_t%d", name, m.Pipe, m.Tensor), func(t *testing.T) {
+				t.Parallel()
 				testExtend(t, spec, m, want)
 			})
 		}

@@ -63,6 +63,7 @@ func TestLayouts(t *testing.T) {
 		for _, m := range meshes(8) {
 			for _, l := range variants(m) {
 				t.Run(name+"_"+layoutName(l), func(t *testing.T) {
+					t.Parallel() // so that no core waits while ranks wait for each other
 					j := base
 					j.layout, j.adam.Master = l, l.Recompute == program.Selective
 					compare(t, run(t, j), want, 1e-10)
@@ -99,6 +100,7 @@ func TestOddLayouts(t *testing.T) {
 		want := run(t, base)
 		for _, l := range variants(tt.mesh) {
 			t.Run(fmt.Sprintf("%s G=%d %s", tt.reach, tt.spec.G, layoutName(l)), func(t *testing.T) {
+				t.Parallel()
 				j := base
 				j.layout = l
 				compare(t, run(t, j), want, 1e-10)
