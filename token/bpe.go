@@ -170,8 +170,10 @@ next:
 
 // addedTokens reads the tokens that are cut out of the text before the model
 // sees it, and gives them ids as Hugging Face tokenizers does: the id of the
-// vocabulary, or the next free one. A file that says otherwise would be read
-// in two ways and is refused.
+// vocabulary, or the next free one.
+//
+// Differs: a file that says otherwise is refused; the reference warns and goes
+// its own way.
 func (l *loader) addedTokens(list []node) {
 	vocab := len(l.t.lookup)
 	next := int32(vocab)

@@ -4,7 +4,6 @@
 package token
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -91,7 +90,7 @@ func (d *Decoder) newSink(steps []decodeStep, raw bool) sink {
 	}
 	for i := len(steps) - 1; i >= 0; i-- {
 		switch st := steps[i]; {
-		case i < first || st.fuses:
+		case i < first:
 			s = st.chain(s, raw)
 		case st.whole != nil:
 			s = st.whole(s)
@@ -237,7 +236,11 @@ func (s *stripStart) flush() {
 
 // fuseStep makes one token of all.
 func fuseStep() decodeStep {
-	return decodeStep{chain: func(next sink, _ bool) sink { return next }, fuses: true}
+	return decodeStep{
+		chain: func(next sink, _ bool) sink { return next },
+		fuses: true,
+		whole: func(next sink) sink { return next },
+	}
 }
 
 // byteRun collects tokens like <0xE2>. A run of them becomes text if all of it
@@ -385,15 +388,6 @@ func byteOf(r rune) (byte, bool) {
 		return byte(r - 0x100), true
 	}
 	return byte(r), runeOf(byte(r)) == r
-}
-
-// letters of a byte-level vocabulary for some bytes.
-func byteLetters(s []byte) string {
-	var b bytes.Buffer
-	for _, c := range s {
-		b.WriteRune(runeOf(c))
-	}
-	return b.String()
 }
 
 func replaceStep(from, to string) decodeStep {

@@ -251,9 +251,12 @@ func (l *loader) postProcessor(c *object) {
 	}
 }
 
-// template reads what stands around a single text. A second template in a
-// sequence goes around what the first one has made.
+// template reads what stands around a single text. The reference has no answer
+// to a second template in a sequence.
 func (l *loader) template(c *object) {
+	if l.t.parts != nil {
+		c.fail("a second TemplateProcessing: not supported")
+	}
 	v, _ := c.want("special_tokens", '{', false)
 	tokens := map[string][]int32{}
 	for i := 0; i+1 < len(v.kids); i += 2 {
@@ -265,10 +268,6 @@ func (l *loader) template(c *object) {
 		}
 		o.done()
 	}
-	inner := l.t.parts
-	if inner == nil {
-		inner = []part{{text: true}}
-	}
 	parts := []part{}
 	for i, v := range c.list("single") {
 		path := fmt.Sprintf("%s.single[%d]", c.path, i)
@@ -277,7 +276,7 @@ func (l *loader) template(c *object) {
 			if id := l.pieceID(s, path); id != "A" && l.err == nil {
 				piece.fail("Sequence: got %q, want \"A\"", id)
 			}
-			parts = append(parts, inner...)
+			parts = append(parts, part{text: true})
 		} else {
 			s, _ := piece.want("SpecialToken", '{', false)
 			id := l.pieceID(s, path)

@@ -25,6 +25,8 @@ type node struct {
 // text is UTF-8, escapes hold no lone surrogate, and an object has no key
 // twice, because with two values of one key two readers can disagree about
 // what the file says. Errors name the byte offset.
+//
+// Differs: of two values of one key the reference takes the last.
 func parseJSON(src string) (node, error) {
 	p := jsonParser{src: src}
 	p.space()

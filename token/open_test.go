@@ -97,6 +97,10 @@ func TestRefused(t *testing.T) {
 			smallJSON("post", strings.ReplaceAll(template(""), "[0]", "[9]")),
 			`post_processor.special_tokens.a: ids: 9 is no token`,
 		},
+		{
+			smallJSON("post", `{"type":"Sequence","processors":[`+template("")+","+template("")+`]}`),
+			`post_processor.processors[1]: a second TemplateProcessing: not supported`,
+		},
 		{smallJSON("opt", `"dropout":0.1,`), `model: dropout: not supported, want null`},
 		{
 			smallJSON("opt", `"continuing_subword_prefix":"##",`),

@@ -37,8 +37,8 @@ func compile(expr string) (*pattern, error) {
 	return &pattern{re}, nil
 }
 
-// split leaves the matches and what lies between them in l.spans. After an
-// error the rest of the text is one piece.
+// split leaves the matches, empty ones too, and what lies between them in
+// l.spans. After an error the rest of the text is one piece.
 func (p *pattern) split(l *level, s []byte) error {
 	l.runes, l.begin = l.runes[:0], l.begin[:0]
 	for i := 0; i < len(s); {
@@ -48,17 +48,18 @@ func (p *pattern) split(l *level, s []byte) error {
 		i += n
 	}
 	l.begin = append(l.begin, int32(len(s)))
-	done := 0
+	done, last := 0, -1
 	err := p.re.FindRunesMatches(l.runes, 0, func(v regexp2.MatchView) bool {
 		at, n, _ := v.GroupRange(0)
 		start, end := int(l.begin[at]), int(l.begin[at+n])
+		if start == end && start == last {
+			return true // Oniguruma takes no empty match right behind another one
+		}
 		if done < start {
 			l.spans = append(l.spans, span{done, start, false})
 		}
-		if start < end {
-			l.spans = append(l.spans, span{start, end, true})
-		}
-		done = end
+		l.spans = append(l.spans, span{start, end, true})
+		done, last = end, end
 		return true
 	})
 	if done < len(s) {

@@ -55,12 +55,19 @@ func (p *pipeline) encode(w *work, dst []int32, s []byte) []int32 {
 		if done < start {
 			dst = p.cook(w, dst, s[done:start], done == 0)
 		}
-		dst = append(dst, a.id)
+		if start < stop { // else an earlier token has taken these spaces
+			dst = append(dst, a.id)
+		}
 		done, from = stop, resume
 	}
 }
 
 // cook normalizes a stretch between added tokens and goes on with it.
+//
+// Differs: the reference knows where in the original text each piece comes
+// from. Here a piece is the first one if nothing stands in front of it, which
+// is not the same if a normalizer makes several characters of the first one
+// and an added token takes some of them.
 func (p *pipeline) cook(w *work, dst []int32, s []byte, first bool) []int32 {
 	for i, n := range p.norms {
 		var kept bool
@@ -80,7 +87,9 @@ func (p *pipeline) cook(w *work, dst []int32, s []byte, first bool) []int32 {
 		if done < start {
 			dst = p.pre(w, 0, dst, s[done:start], first && done == 0)
 		}
-		dst = append(dst, a.id)
+		if start < stop { // else an earlier token has taken these spaces
+			dst = append(dst, a.id)
+		}
 		done, from = stop, resume
 	}
 }

@@ -68,7 +68,7 @@ func (v *vocabulary) get(id int32) (string, bool) {
 // are equal.
 func (t *Tokenizer) Encode(dst []int32, text []byte) []int32 {
 	w := t.take()
-	defer t.pool.Put(w)
+	defer t.give(w)
 	if t.sp != nil {
 		return t.sp.encode(w, dst, text)
 	}
@@ -100,6 +100,25 @@ func (t *Tokenizer) take() *work {
 		w.levels = make([]level, len(t.pipe.stages))
 	}
 	return w
+}
+
+// keep is how long a word, or a text under work, may be for its memory to be
+// kept: more is given back to the collector after the call.
+const keep = 1 << 20
+
+func (t *Tokenizer) give(w *work) {
+	if cap(w.sym) > keep {
+		w.merger = merger{}
+	}
+	if cap(w.bufs[0]) > 8*keep || cap(w.bufs[1]) > 8*keep || cap(w.clean) > 8*keep {
+		w.bufs, w.clean = [2][]byte{}, nil
+	}
+	for i := range w.levels {
+		if l := &w.levels[i]; cap(l.spans) > keep || cap(l.text) > 8*keep || cap(l.runes) > keep {
+			*l = level{}
+		}
+	}
+	t.pool.Put(w)
 }
 
 // Decode is the text of ids, special tokens included, as they are written. Ids

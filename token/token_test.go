@@ -117,10 +117,7 @@ func TestConcurrent(t *testing.T) {
 		tok := mustOpen(t, "testdata/"+name)
 		want := make([][]int32, len(texts))
 		for i, s := range texts {
-			want[i] = mustOpen(t, "testdata/"+name).Encode(nil, s)
-			if i > 20 {
-				want[i] = tok.Encode(nil, s)
-			}
+			want[i] = tok.Encode(nil, s)
 		}
 		var wg sync.WaitGroup
 		for g := range 4 {
