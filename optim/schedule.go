@@ -66,9 +66,6 @@ func (s Schedule) Rate(step int64) float64 {
 	if step < s.Warmup {
 		return s.Peak * float64(step) / float64(s.Warmup)
 	}
-	if step >= s.Length {
-		step = s.Length
-	}
 	switch s.Shape {
 	case Cosine:
 		wave := (1 + math.Cos(math.Pi*part(step-s.Warmup, s.Length-s.Warmup))) / 2

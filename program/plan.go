@@ -144,7 +144,7 @@ func heir(op *Op, j, i int, last map[*Value]int, home map[*Value]*block) *block 
 			continue
 		}
 		v := op.In[pair[1]]
-		if v.Role == Temp && last[v] == i && v.Bytes() == op.Out[j].Bytes() && !slices.Contains(op.Out, v) {
+		if v.Role == Temp && last[v] == i && v.Bytes() == op.Out[j].Bytes() {
 			return home[v]
 		}
 	}
