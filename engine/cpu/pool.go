@@ -4,7 +4,6 @@
 package cpu
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,19 +24,7 @@ type job struct {
 	done atomic.Int64
 }
 
-// work runs tiles until none is left to take.
-func (j *job) work(worker int) {
-	for {
-		i := int(j.next.Add(1)) - 1
-		if i >= j.tiles {
-			return
-		}
-		j.run(worker, i)
-		j.done.Add(1)
-	}
-}
-
-// pool is the caller of run and threads−1 workers, who spin a little after
+// pool is the caller of do and threads−1 workers, who spin a little after
 // their last tile and then park: a step is a long row of short phases, and a
 // wake-up costs more than many of them.
 type pool struct {
@@ -46,6 +33,9 @@ type pool struct {
 	closed  atomic.Bool
 	workers []*worker
 	running sync.WaitGroup
+
+	waiting  atomic.Bool   // the caller has parked until the last tile is done
+	finished chan struct{} // one place
 }
 
 type worker struct {
@@ -57,7 +47,7 @@ type worker struct {
 const spin = 50 * time.Microsecond
 
 func newPool(threads int) *pool {
-	p := &pool{}
+	p := &pool{finished: make(chan struct{}, 1)}
 	for i := range threads - 1 {
 		w := &worker{wake: make(chan struct{}, 1)}
 		p.workers = append(p.workers, w)
@@ -83,11 +73,46 @@ func (p *pool) do(j *job) {
 			}
 		}
 	}
-	j.work(0)
-	for i := 0; j.done.Load() < int64(j.tiles); i++ {
-		if i > 100 {
-			runtime.Gosched()
+	p.work(j, 0)
+	if j.done.Load() < int64(j.tiles) {
+		p.wait(j)
+	}
+}
+
+// work runs tiles until none is left to take.
+func (p *pool) work(j *job, worker int) {
+	for {
+		i := int(j.next.Add(1)) - 1
+		if i >= j.tiles {
+			return
 		}
+		j.run(worker, i)
+		if j.done.Add(1) == int64(j.tiles) && p.waiting.Load() && p.waiting.CompareAndSwap(true, false) {
+			p.finished <- struct{}{}
+		}
+	}
+}
+
+// wait returns when all tiles of j are done. It spins as long as an idle worker
+// does; then a worker probably waits for a processor, and the caller's may be
+// the one.
+//
+// A worker that ended the job before this one, and was late to look, may wake
+// the caller too early: hence the loop.
+func (p *pool) wait(j *job) {
+	for start := time.Now(); time.Since(start) < spin; {
+		for range 200 {
+			if j.done.Load() == int64(j.tiles) {
+				return
+			}
+		}
+	}
+	for j.done.Load() < int64(j.tiles) {
+		p.waiting.Store(true)
+		if j.done.Load() == int64(j.tiles) && p.waiting.CompareAndSwap(true, false) {
+			return
+		}
+		<-p.finished
 	}
 }
 
@@ -97,7 +122,7 @@ func (p *pool) serve(w *worker, id int) {
 	for !p.closed.Load() {
 		if s := p.seq.Load(); s != last {
 			last = s
-			p.cur.Load().work(id)
+			p.work(p.cur.Load(), id)
 			continue
 		}
 		p.idle(w, last)
