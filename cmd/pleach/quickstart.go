@@ -146,10 +146,10 @@ func (q *quickstart) makeTokenizer(ctx context.Context) error {
 	began := time.Now()
 	var failed error
 	docs := func(yield func([]byte) bool) {
-		for side := range sideNames() {
+		for side := range 2 {
 			for text, err := range readTexts(filepath.Join(q.out, "text", textName(side, false)), q.plan.Sizes.Learn) {
-				if err == nil {
-					err = ctx.Err()
+				if err == nil && ctx.Err() != nil {
+					err = errInterrupted()
 				}
 				if err != nil {
 					failed = err
@@ -186,7 +186,9 @@ func (q *quickstart) trainAll(ctx context.Context) error {
 			return err
 		}
 		show.stage(s)
-		if _, err := trainShown(ctx, r, show); err != nil {
+		if _, err := trainShown(ctx, r, show); errors.Is(err, fault.Stopped) {
+			return fmt.Errorf("%w; the same command goes on from there", err)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -221,6 +223,11 @@ func (q *quickstart) scores(s stage) (row tableRow, work workDone, err error) {
 		err = fault.Statef("quickstart: %s: no evaluation at step %d in its events.jsonl", s.name, s.steps)
 	}
 	return row, work, err
+}
+
+// errInterrupted says that the quickstart was told to stop between trainings.
+func errInterrupted() error {
+	return fault.As(fault.Stopped, errors.New("quickstart: stopped; the same command goes on from there"))
 }
 
 func exists(path string) bool {

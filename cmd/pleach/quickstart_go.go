@@ -23,6 +23,7 @@ import (
 // Lengths in bytes that decide what is a document of the quickstart.
 const (
 	longestDocument  = 20_000 // the rest is cut off, at a line
+	longestHeldOut   = 4000   // so that what is measured on comes from many packages
 	shortestDocument = 200
 	shortestComment  = 40
 )

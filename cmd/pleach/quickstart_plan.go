@@ -130,8 +130,7 @@ func (c candidate) fit(seconds, speed float64) (sizing, error) {
 	}
 	rate := speed / work // tokens per second
 	s.Speed = speed
-	// Held-out texts of a twentieth of the base's tokens, within bounds.
-	held := min(max(c.Least/20, 4000), 40_000)
+	held := min(max(c.Least/16, 6000), 40_000) // tokens of each text to measure on
 	s.HeldOut = int(float64(held) * bytesToken)
 	s.Learn = min(max(s.Vocabulary*400, 400_000), 2_000_000)
 	other := fixed + 2*float64(s.Learn)/learnRate + evaluations*float64(held)*scoredShare/rate
@@ -180,16 +179,13 @@ func (s sizing) describe() string {
 		return err.Error()
 	}
 	return fmt.Sprintf("model %s parameters (%d layers, width %d, %d heads), vocabulary %d; rows of %d, %d a step; "+
-		"base %s tokens, continuation %s, with replay %s; about %s", amount(float64(spec.Count())), s.Layers, s.Width,
+		"base %s tokens, continuation %s, with replay %s; about %s min", amount(float64(spec.Count())), s.Layers, s.Width,
 		s.Heads, s.Vocabulary, s.Sequence, s.Batch, amount(float64(s.Base*s.step())), amount(float64(s.Continue*s.step())),
 		amount(float64(s.Replay*s.step())), clock(s.Seconds))
 }
 
-// clock prints seconds as minutes and seconds.
+// clock prints seconds as minutes and seconds, 1:05.
 func clock(seconds float64) string {
 	n := int(math.Round(max(seconds, 0)))
-	if n < 60 {
-		return fmt.Sprintf("%d s", n)
-	}
-	return fmt.Sprintf("%d:%02d min", n/60, n%60)
+	return fmt.Sprintf("%d:%02d", n/60, n%60)
 }

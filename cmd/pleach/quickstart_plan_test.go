@@ -117,7 +117,7 @@ func TestMeasureSpeed(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	for s, want := range map[float64]string{-1: "0 s", 0: "0 s", 59.4: "59 s", 59.6: "1:00 min", 61: "1:01 min", 3600: "60:00 min"} {
+	for s, want := range map[float64]string{-1: "0:00", 0: "0:00", 59.4: "0:59", 59.6: "1:00", 61: "1:01", 3600: "60:00"} {
 		if got := clock(s); got != want {
 			t.Errorf("clock(%v) = %q, want %q", s, got, want)
 		}

@@ -91,11 +91,17 @@ func (p *quickProgress) show(at time.Time, e track.Step) {
 	}
 	p.printed = at
 	p.erase()
-	fmt.Fprint(p.w, p.line(e))
+	line := p.line(e)
 	if !p.live {
-		fmt.Fprintln(p.w)
+		fmt.Fprintln(p.w, line)
+		return
 	}
+	// A line that wraps could not be erased.
+	fmt.Fprint(p.w, line[:min(len(line), narrowest-1)])
 }
+
+// narrowest is the width of terminals that live lines are made for.
+const narrowest = 80
 
 // line is the present state.
 func (p *quickProgress) line(e track.Step) string {

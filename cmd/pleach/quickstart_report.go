@@ -206,8 +206,8 @@ func (q *quickstart) printPlaces(w io.Writer, prompt string) {
 		sampleTemperature, sampleSeed)
 	fmt.Fprintf(w, "  %s eval %s --perplexity %s --sequence %d\n", me, replay,
 		shell("domain="+filepath.Join(q.out, "text", textName(domain, true))), q.plan.Sizes.Sequence)
-	fmt.Fprintf(w, "  %s train %s data.sources.1.weight=0.25 out=%s\n", me, shell(filepath.Join(q.out, stages[2].file)),
-		shell(filepath.Join(q.out, "more-replay")))
+	// Paths on the command line start at the recipe's folder.
+	fmt.Fprintf(w, "  %s train %s data.sources.1.weight=0.3 out=more-replay\n", me, shell(filepath.Join(q.out, stages[2].file)))
 	fmt.Fprintf(w, "  %s init --help      # a recipe for your own text\n", me)
 }
 

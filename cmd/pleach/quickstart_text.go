@@ -121,8 +121,8 @@ func (c *corpus) feed(ctx context.Context, w *textWriter) error {
 		return strings.Compare(a.name, b.name)
 	})
 	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return fault.As(fault.Machine, err)
+		if ctx.Err() != nil {
+			return errInterrupted()
 		}
 		if w.got.full(w.want, f.sides...) {
 			continue
@@ -187,12 +187,12 @@ func newTextWriter(dir string, q quota) (*textWriter, error) {
 // add writes what of a document is wanted: long enough, UTF-8, and not more than
 // the quota and one document.
 func (w *textWriter) add(p textPair) error {
-	held, want := 0, w.want.Train
+	held, want, longest := 0, w.want.Train, longestDocument
 	if p.HeldOut {
-		held, want = 1, w.want.HeldOut
+		held, want, longest = 1, w.want.HeldOut, longestHeldOut
 	}
 	for side, text := range p.Text {
-		text = cut(text, longestDocument)
+		text = cut(text, longest)
 		if w.got[side][held] >= want || len(text) < shortestDocument || !utf8.ValidString(text) {
 			continue
 		}
