@@ -27,7 +27,9 @@ const (
 const maxFile = 512 << 20
 
 // Open reads a tokenizer: a directory, in which tokenizer.json wins over
-// tokenizer.model, or a file of any name, recognised by its content.
+// tokenizer.model, or a file of any name, recognised by its content. Beside a
+// file with its usual name, tokenizer_config.json and special_tokens_map.json
+// are read too.
 //
 // Whatever would make ids differ from those of the reference is refused by
 // name. Errors are of the kind [fault.Data].
@@ -56,9 +58,11 @@ func Open(path string) (*Tokenizer, error) {
 		name = namePiece
 	}
 	t.files = map[string][]byte{name: b}
-	for _, side := range []string{nameConfig, nameSpecial} {
-		if err := t.readSide(filepath.Join(dir, side)); err != nil {
-			return nil, err
+	if filepath.Base(file) == name {
+		for _, side := range []string{nameConfig, nameSpecial} {
+			if err := t.readSide(filepath.Join(dir, side)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	t.usualNames()

@@ -269,6 +269,9 @@ func TestOpen(t *testing.T) {
 	if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), `eos_token: "<nope>" is no token`) {
 		t.Errorf("unknown token in tokenizer_config.json: %v", err)
 	}
+	if tok := mustOpen(t, filepath.Join(dir, "any name")); len(tok.Files()) != 1 {
+		t.Error("a file of another name was read with files that are not about it")
+	}
 }
 
 // FuzzTokenizerJSON and FuzzTokenizerModel: no file makes Open panic, and what
