@@ -130,7 +130,7 @@ func (c candidate) fit(seconds, speed float64) (sizing, error) {
 	}
 	rate := speed / work // tokens per second
 	s.Speed = speed
-	held := min(max(c.Least/16, 6000), 40_000) // tokens of each text to measure on
+	held := min(max(c.Least/12, 2500), 40_000) // tokens of each text to measure on
 	s.HeldOut = int(float64(held) * bytesToken)
 	s.Learn = min(max(s.Vocabulary*400, 400_000), 2_000_000)
 	other := fixed + 2*float64(s.Learn)/learnRate + evaluations*float64(held)*scoredShare/rate
@@ -138,7 +138,7 @@ func (c candidate) fit(seconds, speed float64) (sizing, error) {
 	base := left * rate / (1 + 0.5 + 0.5/0.9)
 	s.Base = max(int(base)/s.step(), 0)
 	s.Continue = s.Base / 2
-	s.Replay = int(math.Round(float64(s.Continue) / 0.9))
+	s.Replay = int(float64(s.Continue) / 0.9)
 	s.Text = int(4 * bytesToken * float64(s.Base*s.step()))
 	s.Seconds = other + float64(s.tokens())/rate
 	return s, nil

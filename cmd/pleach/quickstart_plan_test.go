@@ -74,7 +74,7 @@ func TestSize(t *testing.T) {
 			if 2*s.Continue > s.Base || 2*s.Continue < s.Base-1 || math.Abs(0.9*float64(s.Replay)-float64(s.Continue)) > 1 {
 				t.Errorf("%v minutes at %g: %d, %d and %d steps", m, f, s.Base, s.Continue, s.Replay)
 			}
-			if s.Text < 4*s.Base*s.step() || s.HeldOut < 4000 {
+			if s.Text < 4*s.Base*s.step() || s.HeldOut < 7500 {
 				t.Errorf("%v minutes at %g: %d bytes of text for %d tokens, %d held out", m, f, s.Text, s.Base*s.step(), s.HeldOut)
 			}
 		}
