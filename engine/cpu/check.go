@@ -12,22 +12,31 @@ import (
 // check bounds an input of integers, so that no kernel reads or writes outside
 // of its buffers.
 type check struct {
+	op     *program.Op
 	name   string
 	x      []int32
 	lo, hi int32 // lo ≤ x < hi
-	row    int   // if not 0, also x[n] ≤ n mod row
+	row    int   // if not 0, x[n] ≤ n mod row instead of x[n] < hi
 }
 
 func (c *check) run() error {
 	for n, v := range c.x {
-		if v < c.lo || v >= c.hi {
-			return fmt.Errorf("input %s[%d]: got %d, want %d to %d", c.name, n, v, c.lo, c.hi-1)
+		hi := c.hi - 1
+		if c.row > 0 {
+			hi = int32(n % c.row)
 		}
-		if c.row > 0 && int(v) > n%c.row {
-			return fmt.Errorf("input %s[%d]: got position %d, want at most %d in rows of %d", c.name, n, v, n%c.row, c.row)
+		if v < c.lo || v > hi {
+			return fmt.Errorf("%v (%s): input %s[%d]: got %d, want %s%d", c.op.Kind, c.op.Where, c.name, n, v, c.least(), hi)
 		}
 	}
 	return nil
+}
+
+func (c *check) least() string {
+	if c.lo == masked {
+		return "at most "
+	}
+	return fmt.Sprintf("%d to ", c.lo)
 }
 
 // masked is below every label.
@@ -36,34 +45,35 @@ const masked = -1 << 31
 // inputChecks lists what the ops of a program want of its integer inputs.
 func inputChecks(x *executable) []check {
 	var checks []check
-	seen := map[check2]bool{}
-	add := func(v *program.Value, lo, hi, row int) {
-		key := check2{v, lo, hi, row}
+	seen := map[checkKey]bool{}
+	add := func(op *program.Op, i, lo, hi, row int) {
+		v := op.In[i]
+		key := checkKey{v, lo, hi, row}
 		if v.Role == program.Input && !seen[key] {
 			seen[key] = true
-			checks = append(checks, check{v.Name, view[int32](x.inputs[v]), int32(lo), int32(hi), row})
+			checks = append(checks, check{op, v.Name, view[int32](x.inputs[v]), int32(lo), int32(hi), row})
 		}
 	}
 	for _, op := range x.p.Ops {
 		switch h := op.Attr.Heads; op.Kind {
 		case program.OpEmbed:
-			add(op.In[1], 0, op.In[0].Dim(0), 0)
+			add(op, 1, 0, op.In[0].Dim(0), 0)
 		case program.OpRoPE:
-			add(op.In[1], 0, h.T, 0)
+			add(op, 1, 0, h.T, 0)
 		case program.OpAttention:
-			add(op.In[1], 0, h.T, h.T)
+			add(op, 1, 0, h.T, h.T)
 		case program.OpCachedAttention:
-			add(op.In[2], 0, op.In[1].Dim(0), 0)
-			add(op.In[3], 0, h.T, 0)
+			add(op, 2, 0, op.In[1].Dim(0), 0)
+			add(op, 3, 0, h.T, 0)
 		case program.OpHeadStats:
-			add(op.In[2], masked, op.In[1].Dim(0), 0)
+			add(op, 2, masked, op.In[1].Dim(0), 0)
 		}
 	}
 	return checks
 }
 
-// check2 tells checks apart.
-type check2 struct {
+// checkKey tells checks apart.
+type checkKey struct {
 	v           *program.Value
 	lo, hi, row int
 }

@@ -21,6 +21,7 @@ func TestMemory(t *testing.T) {
 	e := cpu.New(cpu.Options{Threads: 2})
 	defer e.Close()
 	runtime.GC()
+	runtime.GC() // what the first has found to have a finalizer
 	runtime.ReadMemStats(&before)
 	tr := newPrograms(t, e, s, fast, model.Batch{B: 2, T: 256})
 	p, err := model.Extend("extend", s, fast, 0, model.Window{N: 3, M: 1, Slots: 2, T: 300})
@@ -56,7 +57,7 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	grown := int(after.HeapAlloc-before.HeapAlloc) - calls
-	if d := float64(grown-got.Total()) / float64(got.Total()); d < 0 || d > 0.05 {
+	if d := float64(grown-got.Total()) / float64(got.Total()); d < -0.01 || d > 0.05 {
 		t.Errorf("the heap has grown by %d bytes, the engine's figure is %d", grown, got.Total())
 	}
 	runtime.KeepAlive(tr)
