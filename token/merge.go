@@ -3,7 +3,10 @@
 
 package token
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // noPair stands for "these two symbols do not merge": a rank after all ranks.
 const noPair = ^uint64(0)
@@ -76,8 +79,9 @@ type merger struct {
 	heap []uint64 // rank<<32 | position: the order in which merges happen
 }
 
-func (w *merger) reset() {
-	w.sym, w.at = w.sym[:0], w.at[:0]
+// reset makes room for a word of n bytes, which has no more symbols than that.
+func (w *merger) reset(n int) {
+	w.sym, w.at = slices.Grow(w.sym[:0], n+1), slices.Grow(w.at[:0], n+1)
 }
 
 func (w *merger) push(sym int32, at int) {
@@ -170,8 +174,9 @@ func (w *merger) mergeLong(m *mergeTable) {
 
 // links builds the list and the queue of all pairs.
 func (w *merger) links(m *mergeTable, n int) {
-	w.rank, w.prev, w.next = w.rank[:0], w.prev[:0], w.next[:0]
-	w.heap = w.heap[:0]
+	w.rank = slices.Grow(w.rank[:0], n)
+	w.prev, w.next = slices.Grow(w.prev[:0], n), slices.Grow(w.next[:0], n)
+	w.heap = slices.Grow(w.heap[:0], n)
 	for i := range n {
 		r := noPair
 		if i+1 < n {

@@ -127,7 +127,7 @@ func wordKey(s []byte) (lo, hi uint64) {
 }
 
 func (m *model) mergeWord(w *work, dst []int32, s []byte) []int32 {
-	w.reset()
+	w.reset(len(s))
 	switch {
 	case m.piece:
 		m.splitPiece(w, s)

@@ -88,3 +88,47 @@ func TestTrainErrors(t *testing.T) {
 		t.Errorf("no text: got %v", err)
 	}
 }
+
+// TestSaveFails: an error of the machine, and what was there stays.
+func TestSaveFails(t *testing.T) {
+	tok := trainOurs(t, 1)
+	dir := t.TempDir()
+	file := dir + "/file"
+	if err := os.WriteFile(file, []byte("good"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := tok.Save(file); !errors.Is(err, fault.Machine) {
+		t.Errorf("a file in the place of the directory: %v", err)
+	}
+	if err := os.Mkdir(dir+"/"+nameJSON, 0o700); err != nil { // cannot be replaced by a file
+		t.Fatal(err)
+	}
+	if err := tok.Save(dir); !errors.Is(err, fault.Machine) {
+		t.Errorf("a directory in the place of the file: %v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range left {
+		if e.Name()[0] == '.' {
+			t.Errorf("Save left %s behind", e.Name())
+		}
+	}
+}
+
+// TestTrainProgress: the last call says that all is done.
+func TestTrainProgress(t *testing.T) {
+	var done, total int
+	doc := slices.Values([][]byte{bytes.Repeat([]byte("the hedge and the ditch "), 3)})
+	tok, err := Train(doc, TrainOptions{Size: 300, Progress: func(d, t int) { done, total = d, t }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done != tok.Size() || total != 300 {
+		t.Errorf("got %d of %d, want %d of 300", done, total, tok.Size())
+	}
+	if tok, err = Train(doc, TrainOptions{Size: 300, MinFrequency: 1000}); err != nil || tok.Size() != 257 {
+		t.Errorf("with a minimum that no pair reaches: %d tokens, want 257 (%v)", tok.Size(), err)
+	}
+}
