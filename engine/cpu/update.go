@@ -5,7 +5,6 @@ package cpu
 
 import (
 	"math"
-	"slices"
 	"unsafe"
 
 	"pleach/kernel"
@@ -25,7 +24,8 @@ type block struct {
 }
 
 // blocks cuts every run into leaves, and those into blocks.
-func blocks(a program.Attr) (cut []block) {
+func blocks(a program.Attr) []block {
+	cut := make([]block, 0, count(a))
 	for _, r := range a.Runs {
 		for lo := r.Lo; lo < r.Hi; {
 			hi := min(lo+squareBlock, r.Hi, (lo/a.Leaf+1)*a.Leaf)
@@ -33,7 +33,19 @@ func blocks(a program.Attr) (cut []block) {
 			lo = hi
 		}
 	}
-	return slices.Clip(cut)
+	return cut
+}
+
+// count is the number of blocks, of which a large model has millions.
+func count(a program.Attr) (n int) {
+	for _, r := range a.Runs {
+		for lo := r.Lo; lo < r.Hi; {
+			end := min(r.Hi, (lo/a.Leaf+1)*a.Leaf)
+			n += (end - lo + squareBlock - 1) / squareBlock
+			lo = end
+		}
+	}
+	return n
 }
 
 // lasting is the memory that a lowered op keeps beside its operands, in bytes.
@@ -41,7 +53,7 @@ func lasting(op *program.Op) int {
 	if op.Kind != program.OpSumSquares {
 		return 0
 	}
-	return len(blocks(op.Attr)) * int(unsafe.Sizeof(block{}))
+	return count(op.Attr) * int(unsafe.Sizeof(block{}))
 }
 
 func sumSquares(l *lowering) []phase {
