@@ -27,30 +27,35 @@ type heldOut struct {
 	docs  []eval.Document
 }
 
-// evaluation compiles what the recipe wants measured during training.
-func (p *prepared) evaluation(e engine.Engine) (train.Evaluate, error) {
+// openTexts reads what the recipe wants measured during training.
+func (p *prepared) openTexts() error {
 	r := p.recipe.Evaluate
 	if len(r.Perplexity) == 0 {
+		return nil
+	}
+	for _, h := range r.Perplexity {
+		docs, err := readHeldOut(data.Source{Paths: []string{h.Path}, Name: h.Name}, p.encoder())
+		if err != nil {
+			return err
+		}
+		p.texts = append(p.texts, heldOut{h.Name, float64(h.Alarm) / 100, docs})
+	}
+	var err error
+	p.first, err = firstOf(specialsOf(p.model, p.tokenizer))
+	return err
+}
+
+// evaluation compiles what scores the texts.
+func (p *prepared) evaluation(e engine.Engine) (train.Evaluate, error) {
+	if len(p.texts) == 0 {
 		return train.Evaluate{}, nil
 	}
-	T := p.recipe.Data.Sequence
+	r, T := p.recipe.Evaluate, p.recipe.Data.Sequence
 	scorer, err := infer.NewScorer(e, p.model.Spec, plain(), model.Batch{B: scoredRows(T), T: T}, 0)
 	if err != nil {
 		return train.Evaluate{}, err
 	}
-	var texts []heldOut
-	for _, h := range r.Perplexity {
-		docs, err := readHeldOut(data.Source{Paths: []string{h.Path}, Name: h.Name}, p.encoder())
-		if err != nil {
-			return train.Evaluate{}, err
-		}
-		texts = append(texts, heldOut{h.Name, float64(h.Alarm) / 100, docs})
-	}
-	first, err := firstOf(specialsOf(p.model, p.tokenizer))
-	if err != nil {
-		return train.Evaluate{}, err
-	}
-	score := func() ([]train.Score, error) { return scoreTexts(scorer, T, first, texts) }
+	score := func() ([]train.Score, error) { return scoreTexts(scorer, T, p.first, p.texts) }
 	return train.Evaluate{Every: r.Every, AtStart: r.AtStart, Run: score}, nil
 }
 

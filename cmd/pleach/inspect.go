@@ -263,7 +263,7 @@ func (s *source) describeMemory(t table, threads int) error {
 		if i > 0 {
 			key, what = "", fmt.Sprintf("to generate up to %d ids", T)
 		}
-		t.row(key, "%s %s (in f32)", unit.Bytes(m.Total()+runtimeBytes).Rounded(), what)
+		t.row(key, "%s %s (in f32)", unit.Bytes(m.Total()+beside()).Rounded(), what)
 	}
 	if have := available(); have > 0 {
 		t.row("", "%s free on this machine", unit.Bytes(have).Rounded())

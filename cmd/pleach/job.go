@@ -36,6 +36,8 @@ type prepared struct {
 	model     *model.Config
 	tokenizer *token.Tokenizer // nil where all documents are ids
 	loader    *data.Loader
+	texts     []heldOut // to evaluate
+	first     int32     // the id that stands before each of their documents
 	adamw     optim.AdamW
 	schedule  optim.Schedule
 	plan      plan.Plan
@@ -54,7 +56,7 @@ func prepare(r *config.Recipe) (_ *prepared, err error) {
 		}
 	}()
 	for _, step := range []func() error{
-		p.openModel, p.setSequence, p.setOptimizer, p.openData, p.setLength, p.choosePlan,
+		p.openModel, p.setSequence, p.setOptimizer, p.openData, p.openTexts, p.setLength, p.choosePlan,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -284,7 +286,7 @@ func (p *prepared) choosePlan() error {
 	layout.Recompute = policy
 	req := plan.Request{
 		Spec: p.model.Spec, Layout: layout, AdamW: p.adamw, Sequence: r.Data.Sequence, Rows: p.rows,
-		Micro: int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(), Other: runtimeBytes,
+		Micro: int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(), Other: beside(),
 	}
 	if len(r.Evaluate.Perplexity) > 0 {
 		req.Scored = scoredRows(r.Data.Sequence)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -58,9 +59,27 @@ func number(path string) (int, bool) {
 	return n, err == nil
 }
 
-// runtimeBytes is what a process takes beside the buffers of its engine: the Go
-// runtime, the tokenizer, rows made ahead, buffers of files.
-const runtimeBytes = 48 << 20
+// runtimeBytes is what a process will still take beside what it has and the
+// buffers of its engine: rows made ahead, buffers of files, garbage.
+const runtimeBytes = 16 << 20
+
+// beside is what this process takes in all beside the buffers of its engine: the
+// tokenizer, texts, the Go runtime, and what will come.
+func beside() int {
+	debug.FreeOSMemory()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.Sys-m.HeapReleased) + runtimeBytes
+}
+
+// limitMemory makes the garbage collector keep to a prediction: left alone it
+// lets garbage grow to the size of the model. A little more is allowed, so that
+// a prediction that is too low costs memory and not time. The limit is that of
+// the process, and goes with undo.
+func limitMemory(predicted int) (undo func()) {
+	old := debug.SetMemoryLimit(int64(predicted) + int64(predicted)/20)
+	return func() { debug.SetMemoryLimit(old) }
+}
 
 // fitsMemory refuses programs that this machine has no room for, before anything
 // of them is allocated.
@@ -69,7 +88,7 @@ func fitsMemory(what string, threads int, programs ...*program.Program) error {
 	if err != nil {
 		return err
 	}
-	need, have := m.Total()+runtimeBytes, available()
+	need, have := m.Total()+beside(), available()
 	if have > 0 && need > have {
 		return fault.Configf("%s does not fit into memory: it needs %v (weights %v), this machine has %v free",
 			what, unit.Bytes(need).Rounded(), unit.Bytes(m.State).Rounded(), unit.Bytes(have).Rounded())

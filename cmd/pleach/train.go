@@ -90,6 +90,7 @@ func trainRecipe(ctx context.Context, r *config.Recipe, show *progress) (train.R
 
 // train makes the engine and what hangs on it, and runs the job.
 func (p *prepared) train(ctx context.Context, sink track.Sink) (train.Result, error) {
+	defer limitMemory(p.plan.Total())()
 	e := cpu.New(cpu.Options{Threads: p.threads})
 	defer e.Close()
 	j := p.job(e)
