@@ -28,6 +28,7 @@ type quickProgress struct {
 	step    int     // tokens in a step
 	waiting int     // steps of the stages that come later
 	now     stage   // under way
+	resumed string  // where it went on, until that is said
 	rate    float64 // tokens per second, smoothed
 	printed time.Time
 }
@@ -43,7 +44,7 @@ func newQuickProgress(w io.Writer, s sizing) *quickProgress {
 func (p *quickProgress) stage(s stage) {
 	p.now = s
 	p.waiting -= s.steps
-	p.printed = time.Time{}
+	p.printed, p.resumed = time.Time{}, ""
 }
 
 func (p *quickProgress) begin(*prepared, bool) {}
@@ -52,10 +53,12 @@ func (p *quickProgress) begin(*prepared, bool) {}
 func (p *quickProgress) Write(at time.Time, e track.Event) error {
 	switch e := e.(type) {
 	case track.Start:
-		if e.ResumedFrom != "" {
-			p.say("%s: resumed from %s", p.now.name, e.ResumedFrom)
-		}
+		p.resumed = e.ResumedFrom
 	case track.Step:
+		if p.resumed != "" {
+			p.say("%s: resumed from %s", p.now.name, p.resumed)
+			p.resumed = ""
+		}
 		p.show(at, e)
 	case track.Warning:
 		p.say("%s: %s", p.now.name, e.Reason)
