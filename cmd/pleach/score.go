@@ -17,6 +17,9 @@ import (
 	"pleach/internal/fault"
 )
 
+// mostTop bounds the memory and the length of a line that --top takes.
+const mostTop = 1000
+
 func newScore() *cobra.Command {
 	var o compute
 	var top int
@@ -57,8 +60,8 @@ func scoreRows(c *cobra.Command, o compute, path, rows string, top int) error {
 		return err
 	}
 	defer m.close()
-	if top < 0 || top > m.config.V {
-		return errUsage(c, "--top: got %d, want 0 to %d, the model's vocabulary", top, m.config.V)
+	if most := min(m.config.V, mostTop); top < 0 || top > most {
+		return errUsage(c, "--top: got %d, want 0 to %d", top, most)
 	}
 	r := &rowReader{source: m}
 	s := &scorer{compute: o, source: m, top: top, where: r.where}

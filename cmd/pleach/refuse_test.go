@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pleach/internal/golden"
+)
+
+// TestConfigRefused gives every absurd or foreign config.json of the goldens to
+// the command: it ends with the code for data and names file and key.
+func TestConfigRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(golden.Dir("score/mha"))); err != nil {
+		t.Fatal(err)
+	}
+	keys := golden.ReadJSON[map[string]string](t, filepath.Join(golden.Dir("refuse"), "want.json"))
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		text, err := os.ReadFile(filepath.Join(golden.Dir("refuse"), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "config.json"), text, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		code := run([]string{"score", dir, filepath.Join(dir, "rows.jsonl")}, &out, &errs)
+		got := errs.String()
+		if code != 3 || out.Len() > 0 || !strings.HasPrefix(got, "pleach: opening model "+dir+": ") ||
+			!strings.Contains(got, keys[name]) {
+			t.Errorf("%s: code %d, %q, want code 3 and the key %s", name, code, got, keys[name])
+		}
+	}
+}
+
+// TestNewestCheckpoint opens a run directory as its newest checkpoint.
+func TestNewestCheckpoint(t *testing.T) {
+	run := t.TempDir()
+	for _, step := range []string{"step-00000002", "step-00000010"} {
+		dir := filepath.Join(run, "checkpoints", step)
+		if err := os.CopyFS(dir, os.DirFS(golden.Dir("score/mha"))); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := openModel(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	if want := filepath.Join(run, "checkpoints", "step-00000010"); m.dir != want {
+		t.Errorf("got %s, want %s", m.dir, want)
+	}
+}
