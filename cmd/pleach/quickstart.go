@@ -21,6 +21,7 @@ import (
 	"pleach/internal/unit"
 	"pleach/token"
 	"pleach/track"
+	"pleach/train"
 )
 
 func newQuickstart() *cobra.Command {
@@ -72,7 +73,8 @@ type quickstart struct {
 
 	stdout, stderr io.Writer
 
-	plan quickPlan
+	began time.Time
+	plan  quickPlan
 }
 
 // stage is one of the three trainings.
@@ -107,7 +109,10 @@ func (q *quickstart) run(ctx context.Context) error {
 	if q.threads < 0 {
 		return fault.Configf("quickstart: --threads: got %d", q.threads)
 	}
-	for _, part := range []func(context.Context) error{q.prepare, q.makeTexts, q.makeTokenizer, q.makeRecipes, q.trainAll} {
+	q.began = time.Now()
+	for _, part := range []func(context.Context) error{
+		q.prepare, q.makeTexts, q.makeTokenizer, q.trainAll,
+	} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -175,24 +180,57 @@ func (q *quickstart) makeTokenizer(ctx context.Context) error {
 
 // trainAll runs the three recipes.
 func (q *quickstart) trainAll(ctx context.Context) error {
-	show := newQuickProgress(q.stderr, q.plan.Sizes)
-	for _, s := range q.stages() {
-		var overrides []string
-		if q.threads > 0 {
-			overrides = []string{fmt.Sprintf("engine={cpu: {threads: %d}}", q.threads)}
+	show := newQuickProgress(q.stderr)
+	for i := range q.stages() {
+		if err := q.makeRecipe(i); err != nil {
+			return err
 		}
-		r, err := config.Load(filepath.Join(q.out, s.file), overrides)
+		show.stage(q.stages()[i:], q.plan.Sizes.step())
+		result, err := q.train(ctx, q.stages()[i], show)
+		if errors.Is(err, fault.Stopped) {
+			return fmt.Errorf("%w; the same command goes on from there", err)
+		}
 		if err != nil {
 			return err
 		}
-		show.stage(s)
-		if _, err := trainShown(ctx, r, show); errors.Is(err, fault.Stopped) {
-			return fmt.Errorf("%w; the same command goes on from there", err)
-		} else if err != nil {
-			return err
+		if i == 0 && result.Resumed == "" {
+			if err := q.settle(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// train runs a stage by its recipe.
+func (q *quickstart) train(ctx context.Context, s stage, show display) (train.Result, error) {
+	var overrides []string
+	if q.threads > 0 {
+		overrides = []string{fmt.Sprintf("engine={cpu: {threads: %d}}", q.threads)}
+	}
+	r, err := config.Load(filepath.Join(q.out, s.file), overrides)
+	if err != nil {
+		return train.Result{}, err
+	}
+	return trainShown(ctx, r, show)
+}
+
+// settle shortens the continuations if the base model took so long that they
+// would not end in time.
+func (q *quickstart) settle() error {
+	_, work, err := q.scores(q.stages()[0])
+	if err != nil {
+		return err
+	}
+	rate := float64(work.Tokens) / work.Seconds
+	s := q.plan.Sizes.within(60*q.minutes-time.Since(q.began).Seconds(), rate)
+	if s == q.plan.Sizes {
+		return nil
+	}
+	q.say("the machine is slower than it was when it was measured (%s tokens/s): %d and %d steps instead of %d and %d",
+		amount(rate), s.Continue, s.Replay, q.plan.Sizes.Continue, q.plan.Sizes.Replay)
+	q.plan.Sizes = s
+	return q.savePlan()
 }
 
 // scores reads what a stage ended with: the last evaluation of each text. work

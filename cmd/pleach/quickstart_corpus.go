@@ -74,11 +74,13 @@ func sidesOf(texts []string) (sides [2][]string, err error) {
 		return [2][]string{texts[:1], texts[1:]}, nil
 	}
 	if len(texts) > 2 {
-		return sides, fault.Configf("quickstart: --text: got %d, want two (general, then domain) or one folder of both", len(texts))
+		return sides, fault.Configf("quickstart: --text: got %d, want two (general, then domain) "+
+			"or one folder of both", len(texts))
 	}
 	entries, err := os.ReadDir(texts[0])
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return sides, fault.Configf("quickstart: --text %s is no folder of two texts: name two, --text GENERAL --text DOMAIN", texts[0])
+		return sides, fault.Configf("quickstart: --text %s is no folder of two texts: "+
+			"name two, --text GENERAL --text DOMAIN", texts[0])
 	} else if err != nil {
 		return sides, fault.Configf("quickstart: --text: %w", err)
 	}
@@ -89,8 +91,8 @@ func sidesOf(texts []string) (sides [2][]string, err error) {
 		}
 	}
 	if len(names) < 2 {
-		return sides, fault.Configf("quickstart: --text %s: the folder has %d entries, want two or more: general and domain",
-			texts[0], len(names))
+		return sides, fault.Configf("quickstart: --text %s: the folder has %d entries, "+
+			"want two or more: general and domain", texts[0], len(names))
 	}
 	stem := func(n string) string { return strings.TrimSuffix(n, filepath.Ext(n)) }
 	first := max(0, slices.IndexFunc(names, func(n string) bool { return stem(n) == "general" }))
@@ -197,8 +199,9 @@ func kindOf(name string) string {
 	starts := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(base, w) })
 	}
+	section := strings.HasPrefix(filepath.Base(filepath.Dir(name)), "man")
 	switch {
-	case strings.HasPrefix(filepath.Base(filepath.Dir(name)), "man") && len(ext) > 1 && ext[1] >= '1' && ext[1] <= '9':
+	case section && len(ext) > 1 && ext[1] >= '1' && ext[1] <= '9':
 		return "manual pages"
 	case ext == ".html" || ext == ".htm":
 		return "web pages"

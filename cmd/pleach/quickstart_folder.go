@@ -61,6 +61,10 @@ func (q *quickstart) prepare(ctx context.Context) error {
 	}
 	q.plan = quickPlan{q.minutes, texts, c.About, c.Names[:], c.Prompt, s}
 	q.say("plan: %s", s.describe())
+	return q.savePlan()
+}
+
+func (q *quickstart) savePlan() error {
 	text, err := json.MarshalIndent(q.plan, "", "  ")
 	if err != nil {
 		return err
@@ -123,7 +127,8 @@ func (p quickPlan) same(minutes float64, texts []string, out string) error {
 	if len(differ) == 0 {
 		return nil
 	}
-	return fault.Statef("quickstart: %s is of another plan: %s; choose another --out or remove it", out, strings.Join(differ, "; "))
+	return fault.Statef("quickstart: %s is of another plan: %s; choose another --out or remove it",
+		out, strings.Join(differ, "; "))
 }
 
 func listed(texts []string) string {
@@ -133,18 +138,14 @@ func listed(texts []string) string {
 	return strings.Join(texts, " ")
 }
 
-// makeRecipes writes the three recipes. One that is there already stays: it may
-// have been edited, and then its run says whether it still fits.
-func (q *quickstart) makeRecipes(context.Context) error {
-	for i, s := range q.stages() {
-		if exists(filepath.Join(q.out, s.file)) {
-			continue
-		}
-		if err := writeFile(q.out, s.file, []byte(q.recipe(i))); err != nil {
-			return err
-		}
+// makeRecipe writes the recipe of a stage. One that is there already stays: it
+// may have been edited, and then its run says whether it still fits.
+func (q *quickstart) makeRecipe(i int) error {
+	file := q.stages()[i].file
+	if exists(filepath.Join(q.out, file)) {
+		return nil
 	}
-	return nil
+	return writeFile(q.out, file, []byte(q.recipe(i)))
 }
 
 // recipe is the text of a stage's recipe.
@@ -195,5 +196,6 @@ evaluate:
     general: {path: text/general-heldout.jsonl%s}
     domain: {path: text/domain-heldout.jsonl}
 out: %s
-`, heads[i], models, s.Sequence, strings.Join(sources, "\n    - "), stages[i].steps, s.Batch, lr, start, alarm, stages[i].name)
+`, heads[i], models, s.Sequence, strings.Join(sources, "\n    - "), stages[i].steps, s.Batch, lr, start, alarm,
+		stages[i].name)
 }

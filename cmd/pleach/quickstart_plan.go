@@ -88,7 +88,8 @@ func (s sizing) programs() (acc, upd *program.Program, batch model.Batch, err er
 		return nil, nil, batch, err
 	}
 	batch = model.Batch{B: min(s.Batch, max(1, 2048/s.Sequence)), T: s.Sequence}
-	acc, upd, err = train.Programs(spec, plain(), batch, optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1})
+	a := optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1}
+	acc, upd, err = train.Programs(spec, plain(), batch, a)
 	return acc, upd, batch, err
 }
 
@@ -115,7 +116,7 @@ const (
 	learnRate   = 2e6  // bytes a second from which a tokenizer is learned, least
 	scoredShare = 0.34 // of the work of training on a token: scoring has no backward pass
 	bytesToken  = 3.0  // of text, about
-	evaluations = 10   // base at its end, the others at start and end, two texts each
+	evaluations = 5    // base at its end, the others at start and end
 )
 
 // fit sets the numbers of steps of a candidate to what fits into so many seconds
@@ -133,15 +134,32 @@ func (c candidate) fit(seconds, speed float64) (sizing, error) {
 	held := min(max(c.Least/12, 2500), 40_000) // tokens of each text to measure on
 	s.HeldOut = int(float64(held) * bytesToken)
 	s.Learn = min(max(s.Vocabulary*400, 400_000), 2_000_000)
-	other := fixed + 2*float64(s.Learn)/learnRate + evaluations*float64(held)*scoredShare/rate
+	other := fixed + 2*float64(s.Learn)/learnRate + evaluations*s.evaluation()/rate
 	left := seconds*(1-reserve) - other
 	base := left * rate / (1 + 0.5 + 0.5/0.9)
 	s.Base = max(int(base)/s.step(), 0)
-	s.Continue = s.Base / 2
-	s.Replay = int(float64(s.Continue) / 0.9)
+	s.continued(s.Base / 2)
 	s.Text = int(4 * bytesToken * float64(s.Base*s.step()))
 	s.Seconds = other + float64(s.tokens())/rate
 	return s, nil
+}
+
+// evaluation is the work of scoring both held-out texts, in tokens of training.
+func (s sizing) evaluation() float64 { return 2 * float64(s.HeldOut) / bytesToken * scoredShare }
+
+// continued sets the steps of both continuations.
+func (s *sizing) continued(steps int) {
+	s.Continue, s.Replay = steps, int(float64(steps)/0.9)
+}
+
+// within is s with continuations that end in so many seconds at so many tokens
+// per second: no longer than planned, and no shorter than a quarter of that.
+func (s sizing) within(seconds, rate float64) sizing {
+	tokens := (seconds-fixed)*rate - (evaluations-1)*s.evaluation()
+	if steps := int(tokens/(1+1/0.9)) / s.step(); steps < s.Continue {
+		s.continued(max(steps, s.Continue/4, 1))
+	}
+	return s
 }
 
 // fewest is the number of steps below which a training shows nothing.
@@ -178,10 +196,11 @@ func (s sizing) describe() string {
 	if err != nil {
 		return err.Error()
 	}
+	tokens := func(steps int) string { return amount(float64(steps * s.step())) }
 	return fmt.Sprintf("model %s parameters (%d layers, width %d, %d heads), vocabulary %d; rows of %d, %d a step; "+
-		"base %s tokens, continuation %s, with replay %s; about %s min", amount(float64(spec.Count())), s.Layers, s.Width,
-		s.Heads, s.Vocabulary, s.Sequence, s.Batch, amount(float64(s.Base*s.step())), amount(float64(s.Continue*s.step())),
-		amount(float64(s.Replay*s.step())), clock(s.Seconds))
+		"base %s tokens, continuation %s, with replay %s; about %s min",
+		amount(float64(spec.Count())), s.Layers, s.Width, s.Heads, s.Vocabulary, s.Sequence, s.Batch,
+		tokens(s.Base), tokens(s.Continue), tokens(s.Replay), clock(s.Seconds))
 }
 
 // clock prints seconds as minutes and seconds, 1:05.

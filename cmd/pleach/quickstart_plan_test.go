@@ -81,6 +81,26 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// TestWithin shortens continuations of 100 and 111 steps of 1000 tokens.
+func TestWithin(t *testing.T) {
+	s := sizing{Sequence: 100, Batch: 10, Base: 200, Continue: 100, Replay: 111}
+	for _, tt := range []struct {
+		seconds        float64
+		first, replays int
+	}{
+		{1000, 100, 111}, // time enough: as planned
+		{213, 100, 111},
+		{fixed + 211.2*0.6, 60, 66},
+		{fixed + 10, 25, 27}, // not less than a quarter
+		{-100, 25, 27},
+	} {
+		got := s.within(tt.seconds, 1000)
+		if got.Continue != tt.first || got.Replay != tt.replays {
+			t.Errorf("%v seconds: %d and %d steps, want %d and %d", tt.seconds, got.Continue, got.Replay, tt.first, tt.replays)
+		}
+	}
+}
+
 func TestSizeOfKnownMachines(t *testing.T) {
 	for _, tt := range []struct {
 		minutes, flops float64

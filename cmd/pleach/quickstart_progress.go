@@ -33,17 +33,17 @@ type quickProgress struct {
 	printed time.Time
 }
 
-func newQuickProgress(w io.Writer, s sizing) *quickProgress {
+func newQuickProgress(w io.Writer) *quickProgress {
 	f, ok := w.(*os.File)
-	return &quickProgress{
-		w: w, live: ok && term.IsTerminal(int(f.Fd())), step: s.step(), waiting: s.Base + s.Continue + s.Replay,
-	}
+	return &quickProgress{w: w, live: ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// stage begins the next one.
-func (p *quickProgress) stage(s stage) {
-	p.now = s
-	p.waiting -= s.steps
+// stage begins the first of those that are left, with so many tokens a step.
+func (p *quickProgress) stage(left []stage, step int) {
+	p.now, p.step, p.waiting = left[0], step, 0
+	for _, s := range left[1:] {
+		p.waiting += s.steps
+	}
 	p.printed, p.resumed = time.Time{}, ""
 }
 

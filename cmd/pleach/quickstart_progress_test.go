@@ -37,9 +37,9 @@ func TestQuickProgress(t *testing.T) {
 			"\r\x1b[Kreplay     step 60/60  loss 6.000  100 tokens/s  0:00 left, 0:10 in all",
 	} {
 		var b bytes.Buffer
-		p := newQuickProgress(&b, sizing{Sequence: 25, Batch: 4, Base: 60, Continue: 10})
+		p := newQuickProgress(&b)
 		p.live = live
-		p.stage(stage{name: "replay", steps: 60})
+		p.stage([]stage{{name: "replay", steps: 60}, {steps: 10}}, 100)
 		began := time.Now()
 		for _, e := range events {
 			if err := p.Write(began.Add(e.at*time.Second), e.Event); err != nil {

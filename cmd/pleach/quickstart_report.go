@@ -77,7 +77,8 @@ func (q *quickstart) report(ctx context.Context) error {
 
 // printTable prints perplexity and bits per byte on both texts.
 func printTable(w io.Writer, rows []tableRow, names []string) {
-	fmt.Fprintf(w, "\n%-24s  %25s  %25s\n", "Held-out text", "general: "+brief(names[general]), "domain: "+brief(names[domain]))
+	fmt.Fprintf(w, "\n%-24s  %25s  %25s\n", "Held-out text",
+		"general: "+brief(names[general]), "domain: "+brief(names[domain]))
 	fmt.Fprintf(w, "%-24s  %10s %14s  %10s %14s\n", "", "perplexity", "bits per byte", "perplexity", "bits per byte")
 	for _, r := range rows {
 		g, d := r.Score[general], r.Score[domain]
@@ -121,7 +122,8 @@ func printMeaning(w io.Writer, rows []tableRow) {
 	}
 	fmt.Fprintf(w, "\nGain: continued on the domain, its perplexity there %s.\n", says(change(1, domain)))
 	fmt.Fprintf(w, "Forgetting: the perplexity on general text %s.\n", says(change(1, general)))
-	fmt.Fprintf(w, "With 10 %% replay it %s there, and %s on the domain.\n", says(change(2, general)), says(change(2, domain)))
+	fmt.Fprintf(w, "With 10 %% replay it %s there, and %s on the domain.\n",
+		says(change(2, general)), says(change(2, domain)))
 }
 
 // prompt is what the samples go on from: one line.
@@ -207,7 +209,8 @@ func (q *quickstart) printPlaces(w io.Writer, prompt string) {
 	fmt.Fprintf(w, "  %s eval %s --perplexity %s --sequence %d\n", me, replay,
 		shell("domain="+filepath.Join(q.out, "text", textName(domain, true))), q.plan.Sizes.Sequence)
 	// Paths on the command line start at the recipe's folder.
-	fmt.Fprintf(w, "  %s train %s data.sources.1.weight=0.3 out=more-replay\n", me, shell(filepath.Join(q.out, stages[2].file)))
+	fmt.Fprintf(w, "  %s train %s data.sources.1.weight=0.3 out=more-replay\n", me,
+		shell(filepath.Join(q.out, stages[2].file)))
 	fmt.Fprintf(w, "  %s init --help      # a recipe for your own text\n", me)
 }
 
@@ -222,7 +225,8 @@ func command(name string) string {
 // shell quotes a word for a POSIX shell if it needs that.
 func shell(s string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./=:+,@%", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_-./=:+,@%", r)
 	}
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s

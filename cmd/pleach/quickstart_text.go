@@ -146,8 +146,8 @@ func (c *corpus) feed(ctx context.Context, w *textWriter) error {
 func enough(got amounts, c *corpus) error {
 	for side, n := range got {
 		if n[0] < 20_000 || n[1] < 1000 {
-			return fault.Dataf("quickstart: %s: %s (%s): %d bytes to train on and %d held out, want at least 20000 and 1000",
-				c.About, sideNames()[side], c.Names[side], n[0], n[1])
+			return fault.Dataf("quickstart: %s: %s (%s): %d bytes to train on and %d held out, "+
+				"want at least 20000 and 1000", c.About, sideNames()[side], c.Names[side], n[0], n[1])
 		}
 	}
 	return nil
