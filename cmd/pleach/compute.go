@@ -70,3 +70,15 @@ func fitsBeside(e *cpu.Engine, what string, programs ...*program.Program) error 
 	}
 	return nil
 }
+
+// spare is what documents and garbage may take beside a large model.
+const spare = 256 << 20
+
+// restrain keeps the garbage of a process from growing to the size of the model
+// that the engine now holds. A small model does not matter.
+func restrain(e *cpu.Engine) (undo func()) {
+	if e.Memory().Total() < spare {
+		return func() {}
+	}
+	return limitMemory(beside() + spare)
+}

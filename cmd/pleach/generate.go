@@ -90,6 +90,7 @@ func (o *generation) run(c *cobra.Command, path string, text []string) error {
 		return err
 	}
 	defer e.Close()
+	defer restrain(e)()
 	show := &writer{w: c.OutOrStdout(), silent: o.json}
 	if m.tokenizer != nil {
 		show.text = m.tokenizer.Stream()

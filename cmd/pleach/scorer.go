@@ -27,6 +27,7 @@ type scorer struct {
 	where  func(i int) string // names the i-th segment not yet scored; may be nil
 
 	engine   *cpu.Engine
+	undo     func() // of a limit to memory
 	programs []*program.Program
 	shape    model.Batch
 	score    *infer.Scorer
@@ -38,6 +39,7 @@ const ahead = 2048
 
 func (s *scorer) close() {
 	if s.engine != nil {
+		s.undo()
 		_ = s.engine.Close()
 	}
 }
@@ -136,13 +138,15 @@ func (s *scorer) grow(b model.Batch) error {
 	}
 	first := s.engine == nil
 	if first {
-		s.engine = cpu.New(cpu.Options{Threads: s.threads})
+		s.engine, s.undo = cpu.New(cpu.Options{Threads: s.threads}), func() {}
 	}
 	score, err := infer.NewScorer(s.engine, c.Spec, plain(), b, s.top)
 	if err != nil {
 		return err
 	}
 	s.score, s.shape, s.programs = score, b, append(s.programs, p)
+	s.undo()
+	s.undo = restrain(s.engine)
 	if first {
 		return s.source.load(s.engine)
 	}
