@@ -176,7 +176,7 @@ func (m *member) train() {
 		if step == 1 {
 			m.out.grads = map[string][]float64{}
 			for _, p := range m.params {
-				m.out.grads[p.Name] = slices.Clone(m.Mem["d"+p.Name])
+				m.out.grads[p.Name] = m.gradient(p.Name)
 			}
 		}
 		m.finish(step, 1)
@@ -436,4 +436,14 @@ func sameBits(a, b record) bool {
 func layoutName(l program.Layout) string {
 	return fmt.Sprintf("t%d_p%d_d%d_seq=%v_zero=%v_%v", l.Mesh.Size(program.Tensor), l.Mesh.Size(program.Pipe),
 		l.Mesh.Size(program.Data), l.Sequence, l.Zero, l.Recompute)
+}
+
+// gradient is the gradient sum of a parameter, with what the head made of it
+// where the embedding is tied.
+func (m *member) gradient(param string) []float64 {
+	g := slices.Clone(m.Mem["d"+param])
+	for i, x := range m.Mem["d"+param+program.HeadSum] {
+		g[i] += x
+	}
+	return g
 }

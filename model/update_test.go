@@ -80,7 +80,7 @@ func skipped(t *testing.T, m *member, apply float64) {
 				t.Errorf("rank %+v: %s%s changed", m.At, name, p.Name)
 			}
 		}
-		if slices.ContainsFunc(m.Mem["d"+p.Name], func(x float64) bool { return x != 0 }) {
+		if slices.ContainsFunc(m.gradient(p.Name), func(x float64) bool { return x != 0 }) {
 			t.Errorf("rank %+v: d%s is not cleared", m.At, p.Name)
 		}
 	}
@@ -99,7 +99,7 @@ func TestClip(t *testing.T) {
 		m.sum(1)
 		count, loss, squares, weights := m.Mem["tally"][1], m.Mem["tally"][0], 0.0, 0.0
 		for _, p := range m.params {
-			for i, g := range m.Mem["d"+p.Name] {
+			for i, g := range m.gradient(p.Name) {
 				squares += g * g
 				weights += m.Mem[p.Name][i] * m.Mem[p.Name][i]
 			}

@@ -29,7 +29,8 @@ type AdamW struct {
 //
 // Per parameter, in this order:
 //
-//	data    sum over data ranks; under ZeRO-1 each keeps its flat shard
+//	data    sum over data ranks; under ZeRO-1 each keeps its flat shard; then a
+//	        tied embedding adds what the head made of it
 //	copies  sum over tensor ranks that hold the same elements but saw other
 //	        tokens or query heads (norm weights under sequence parallelism,
 //	        replicated key/value heads)
@@ -77,6 +78,7 @@ type update struct {
 	b         *program.Builder
 	layout    program.Layout
 	w, sum    *program.Value
+	head      *program.Value // the head's own sum of a tied embedding, or nil
 	grad      *program.Value // reduced; a flat shard under ZeRO-1
 	leaf, len int            // elements in a leaf, in a shard
 }
@@ -88,6 +90,9 @@ func newUpdate(b *program.Builder, l program.Layout, p program.Param, accumulate
 	if v := accumulate.Named(u.sum.Name); v != nil {
 		u.sum.Spread = v.Spread // partial, for norms under sequence parallelism
 	}
+	if name := u.sum.Name + program.HeadSum; accumulate.Named(name) != nil {
+		u.head = b.State(name, l.Sum, p.Spread(), p.Local()...)
+	}
 	u.leaf = (u.w.Len() + l.Leaves() - 1) / l.Leaves()
 	u.len = u.leaf * (l.Leaves() / l.Mesh.Size(program.Data))
 	return u
@@ -98,11 +103,9 @@ func newUpdate(b *program.Builder, l program.Layout, p program.Param, accumulate
 // more chunks has already summed them before it meets its tensor neighbours.
 func (u *update) reduce() {
 	b, sharded := u.b, u.layout.Sharded()
-	u.grad = u.sum
-	if sharded {
-		u.grad = b.ShardSum(u.sum, u.len)
-	} else {
-		b.SumOver(u.sum, program.Data)
+	u.grad = u.overData(u.sum)
+	if u.head != nil {
+		b.AddInto(u.grad, u.overData(u.head))
 	}
 	for _, r := range u.Runs(u.layout.Mesh.Size(program.Tensor)) {
 		if r.Copies > 1 && u.sum.Spread != program.Same {
@@ -112,6 +115,15 @@ func (u *update) reduce() {
 	if u.Ends {
 		b.SumOver(u.grad, program.Ends)
 	}
+}
+
+// overData sums a gradient over the data ranks: in place, or to the rank's shard.
+func (u *update) overData(sum *program.Value) *program.Value {
+	if u.layout.Sharded() {
+		return u.b.ShardSum(sum, u.len)
+	}
+	u.b.SumOver(sum, program.Data)
+	return sum
 }
 
 // step appends AdamW on what the rank updates: the weights, a shard of them, or
@@ -134,6 +146,9 @@ func (u *update) step(a AdamW, report, lr, t *program.Value) {
 		b.CastInto(u.w, w)
 	}
 	b.Clear(u.sum)
+	if u.head != nil {
+		b.Clear(u.head)
+	}
 }
 
 // Carry is the inner node of the summation tree over chunks of rows: it adds

@@ -41,7 +41,7 @@ func (b *Builder) HeadLoss(x, w, labels, tally *Value) (loss, lse *Value) {
 	op.In = append(op.In, tally)
 	b.into(op, tally)
 	op.grad = func() {
-		d := b.Sum(w)
+		d := b.headSum(w)
 		g := b.op(OpHeadGrad, axis, b.need(x), w, labels, lse, d)
 		s := Same
 		if w.Spread == Rows {
@@ -53,6 +53,22 @@ func (b *Builder) HeadLoss(x, w, labels, tally *Value) (loss, lse *Value) {
 	}
 	return loss, lse
 }
+
+// headSum is where the head's gradient of w is summed. A table that is also the
+// embedding has a second sum for the head, "d" + name + ".head": if both added
+// to one, the order of its terms would depend on how rows are cut into
+// micro-batches. The update adds the two.
+func (b *Builder) headSum(w *Value) *Value {
+	for _, op := range b.p.Ops[:b.p.Cut] {
+		if op.Kind == OpEmbed && op.In[0] == w {
+			return b.value("d"+w.Name+HeadSum, State, b.layout.Sum, w.Spread, w.Shape)
+		}
+	}
+	return b.Sum(w)
+}
+
+// HeadSum ends the name of the second gradient sum of a tied embedding.
+const HeadSum = ".head"
 
 // Tally declares the state that HeadLoss adds to: loss sum and count.
 func (b *Builder) Tally() *Value { return b.State("tally", TallyType, Same, 2) }
