@@ -22,7 +22,7 @@ type executable struct {
 	in     [][]byte // the same, in order
 	out    [][][]byte
 	steps  [][][]*job // by slot and op
-	checks []check
+	bounds []program.Bound
 }
 
 // Compile lowers p.
@@ -47,7 +47,7 @@ func (e *Engine) Compile(p *program.Program, slots int) (engine.Executable, erro
 	for slot := range slots {
 		x.lower(slot)
 	}
-	x.checks = inputChecks(x)
+	x.bounds = p.Bounds()
 	return x, nil
 }
 
@@ -128,8 +128,8 @@ func (x *executable) run(c *engine.Call) error {
 	for i, b := range x.in {
 		copy(b, c.In[i].Bytes)
 	}
-	for i := range x.checks {
-		if err := x.checks[i].run(); err != nil {
+	for _, b := range x.bounds {
+		if err := b.Check(view[int32](x.inputs[b.Input])); err != nil {
 			return fmt.Errorf("cpu: program %s: %w", x.p.Name, err)
 		}
 	}

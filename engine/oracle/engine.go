@@ -5,7 +5,6 @@ package oracle
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"pleach/engine"
@@ -179,9 +178,6 @@ func (x *executable) run(c *engine.Call) error {
 		r.Mem[v.Name] = make([]float64, v.Len())
 		toWide(r.Mem[v.Name], c.In[i])
 	}
-	if err := x.checkNumbers(); err != nil {
-		return fmt.Errorf("oracle: program %s: %w", x.p.Name, err)
-	}
 	if c.Half != program.Back {
 		x.frames[c.Slot] = &frame{mem: map[*program.Value][]float64{}, frees: x.plan.Frees}
 	}
@@ -217,55 +213,14 @@ func (x *executable) check(c *engine.Call) error {
 			return fmt.Errorf("input %v: got %v of %d bytes", v, c.In[i].Type, len(c.In[i].Bytes))
 		}
 	}
-	for i, a := range c.Out {
-		if v := x.p.Outputs[i]; len(a.Bytes) != 0 && (a.Type != v.Type || len(a.Bytes) != v.Bytes()) {
-			return fmt.Errorf("output %v: got %v of %d bytes", v, a.Type, len(a.Bytes))
-		}
-	}
-	return nil
-}
-
-// checkNumbers refuses ids, labels, slots and positions that would make an op
-// read or write outside of its operands.
-func (x *executable) checkNumbers() error {
-	for _, op := range x.p.Ops {
-		below := func(i, hi int) error { return x.within(op, op.In[i], 0, hi, 0) }
-		var err error
-		switch T := op.Attr.Heads.T; op.Kind {
-		case program.OpEmbed:
-			err = below(1, op.In[0].Dim(0))
-		case program.OpRoPE:
-			err = below(1, T)
-		case program.OpAttention:
-			err = x.within(op, op.In[1], 0, T, T)
-		case program.OpCachedAttention:
-			if err = below(2, op.In[1].Dim(0)); err == nil {
-				err = below(3, T)
-			}
-		case program.OpHeadStats:
-			err = x.within(op, op.In[2], math.MinInt32, op.In[1].Dim(0), 0)
-		}
-		if err != nil {
+	for _, b := range x.p.Bounds() {
+		if err := b.Check(program.View[int32](c.In[slices.Index(x.inputs, b.Input)])); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// within wants the elements of v in [lo,hi), and, if row is not 0, no position
-// that reaches out of its row.
-func (x *executable) within(op *program.Op, v *program.Value, lo, hi, row int) error {
-	if v.Role != program.Input {
-		return nil
-	}
-	for n, f := range x.e.rank.Mem[v.Name] {
-		top := hi - 1
-		if row > 0 {
-			top = n % row
-		}
-		if i := int(f); i < lo || i > top {
-			return fmt.Errorf("%v (%s): input %s[%d]: got %d, want at most %d, and at least 0 unless a label",
-				op.Kind, op.Where, v.Name, n, i, top)
+	for i, a := range c.Out {
+		if v := x.p.Outputs[i]; len(a.Bytes) != 0 && (a.Type != v.Type || len(a.Bytes) != v.Bytes()) {
+			return fmt.Errorf("output %v: got %v of %d bytes", v, a.Type, len(a.Bytes))
 		}
 	}
 	return nil
