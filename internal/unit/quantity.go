@@ -74,7 +74,11 @@ func (n Bytes) String() string {
 func (n Bytes) Rounded() string {
 	for i := len(binary) - 1; i > 0; i-- {
 		if u := binary[i]; int64(n) >= u.scale && u.scale > 1 {
-			return strconv.FormatFloat(float64(n)/float64(u.scale), 'g', 3, 64) + " " + u.name
+			x := float64(n) / float64(u.scale)
+			if x >= 999.5 { // three digits would be 1.02e+03 GiB
+				return strconv.FormatFloat(x, 'f', 0, 64) + " " + u.name
+			}
+			return strconv.FormatFloat(x, 'g', 3, 64) + " " + u.name
 		}
 	}
 	return n.String()
