@@ -79,7 +79,9 @@ func Perplexity(s Scorer, T int, first int32, docs iter.Seq2[Document, error]) (
 
 // segments are the windows of all documents, which it counts. It ends at the
 // first error.
-func (r *Result) segments(V, T int, first int32, docs iter.Seq2[Document, error], broken *error) iter.Seq[infer.Segment] {
+func (r *Result) segments(
+	V, T int, first int32, docs iter.Seq2[Document, error], broken *error,
+) iter.Seq[infer.Segment] {
 	return func(yield func(infer.Segment) bool) {
 		at := -1
 		for d, err := range docs {

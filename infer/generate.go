@@ -40,7 +40,8 @@ var pieces = []int{64, 8, 1}
 // read prompts and the one that decodes, for predictions of memory.
 func Programs(s model.Spec, l program.Layout, T int) ([]*program.Program, error) {
 	if T < 1 || T > s.MaxT {
-		return nil, fault.Configf("infer: generating: sequences of %d ids, want 1 to %d, the model's positions", T, s.MaxT)
+		return nil, fault.Configf("infer: generating: sequences of %d ids, want 1 to %d, the model's positions",
+			T, s.MaxT)
 	}
 	var list []*program.Program
 	for _, n := range pieces {
@@ -91,7 +92,9 @@ func NewGenerator(e engine.Engine, s model.Spec, l program.Layout, T int) (*Gene
 //
 // Logits that are not finite are an error of kind [fault.Data]: the weights are
 // such that float32 overflows.
-func (g *Generator) Generate(ctx context.Context, prompt []int32, n int, how Sampling, stop []int32, each func(id int32) bool) ([]int32, error) {
+func (g *Generator) Generate(
+	ctx context.Context, prompt []int32, n int, how Sampling, stop []int32, each func(id int32) bool,
+) ([]int32, error) {
 	if err := g.check(prompt); err != nil {
 		return nil, err
 	}

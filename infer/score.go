@@ -117,14 +117,16 @@ func (s *Scorer) Score(segments iter.Seq[Segment], yield func(i int, r Scored) e
 
 func (s *Scorer) check(i int, seg Segment) error {
 	if n := len(seg.IDs); n < 1 || n > s.batch.T || len(seg.Labels) != n {
-		return fault.Dataf("infer: scoring segment %d: %d ids with %d labels, want 1 to %d of each", i, n, len(seg.Labels), s.batch.T)
+		return fault.Dataf("infer: scoring segment %d: %d ids with %d labels, want 1 to %d of each",
+			i, n, len(seg.Labels), s.batch.T)
 	}
 	for j, id := range seg.IDs {
 		if id < 0 || int(id) >= s.vocab {
 			return fault.Dataf("infer: scoring segment %d: id %d at %d: the vocabulary has %d", i, id, j, s.vocab)
 		}
 		if int(seg.Labels[j]) >= s.vocab {
-			return fault.Dataf("infer: scoring segment %d: label %d at %d: the vocabulary has %d", i, seg.Labels[j], j, s.vocab)
+			return fault.Dataf("infer: scoring segment %d: label %d at %d: the vocabulary has %d",
+				i, seg.Labels[j], j, s.vocab)
 		}
 	}
 	return nil

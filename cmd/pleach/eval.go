@@ -58,7 +58,8 @@ With --json a text is a line of
 	}
 	o.flags(c, false)
 	c.Flags().StringArrayVar(&o.texts, "perplexity", nil, "a text to measure, NAME=FILE; may be repeated")
-	c.Flags().IntVar(&o.sequence, "sequence", 0, "ids of a window; 0: the model's positions, at most 4096, as far as memory goes")
+	c.Flags().IntVar(&o.sequence, "sequence", 0,
+		"ids of a window; 0: the model's positions, at most 4096, as far as memory goes")
 	c.Flags().StringVar(&o.field, "field", "text", "of a JSONL line, the text or a list of ids")
 	c.Flags().BoolVar(&o.json, "json", false, "print lines of JSON")
 	return c
@@ -161,7 +162,9 @@ func (o *measuring) window(c *cobra.Command, m *source) (int, error) {
 	}
 }
 
-func (o *measuring) measure(c *cobra.Command, s *scorer, name, file string, T int, first int32) (measured, error) {
+func (o *measuring) measure(
+	c *cobra.Command, s *scorer, name, file string, T int, first int32,
+) (measured, error) {
 	show := newMeter(c.ErrOrStderr())
 	defer show.erase()
 	began := time.Now()
@@ -176,14 +179,16 @@ func (o *measuring) measure(c *cobra.Command, s *scorer, name, file string, T in
 		return measured{}, fault.Dataf("the loss is %v: the model computes beyond float32", r.NLL)
 	}
 	return measured{
-		Name: name, Documents: r.Documents, Tokens: r.Tokens, Bytes: r.Bytes, NLL: r.NLL, Perplexity: r.Perplexity(),
-		BitsPerByte: r.BitsPerByte(), Seconds: time.Since(began).Seconds(), Sequence: T,
+		Name: name, Documents: r.Documents, Tokens: r.Tokens, Bytes: r.Bytes, NLL: r.NLL,
+		Perplexity: r.Perplexity(), BitsPerByte: r.BitsPerByte(), Seconds: time.Since(began).Seconds(), Sequence: T,
 	}, nil
 }
 
 // heldOutOf are the documents of a text as ids, read as they are asked for. seen
 // gets the number of ids of each.
-func heldOutOf(ctx context.Context, src data.Source, m *source, seen func(ids int)) iter.Seq2[eval.Document, error] {
+func heldOutOf(
+	ctx context.Context, src data.Source, m *source, seen func(ids int),
+) iter.Seq2[eval.Document, error] {
 	return func(yield func(eval.Document, error) bool) {
 		for d, err := range data.Documents(src) {
 			var got eval.Document
@@ -226,7 +231,8 @@ func printMeasured(w io.Writer, all []measured) error {
 		if r.Bytes > 0 {
 			bits = fmt.Sprintf("%.4f", r.BitsPerByte)
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.4f\t%s\t%.1f\t\n", r.Name, r.Documents, r.Tokens, r.Bytes, r.Perplexity, bits, r.Seconds)
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.4f\t%s\t%.1f\t\n",
+			r.Name, r.Documents, r.Tokens, r.Bytes, r.Perplexity, bits, r.Seconds)
 	}
 	return printed(t.Flush())
 }

@@ -53,7 +53,8 @@ by commas.`,
 	o.flags(c, true)
 	c.Flags().StringVar(&o.ids, "ids", "", "the prompt as ids")
 	c.Flags().IntVar(&o.tokens, "tokens", 128, "most ids to add")
-	c.Flags().Float64Var(&o.how.Temperature, "temperature", 0, "0: always the most probable id; 1: as the model has learned; more: wilder")
+	c.Flags().Float64Var(&o.how.Temperature, "temperature", 0,
+		"0: always the most probable id; 1: as the model has learned; more: wilder")
 	c.Flags().Float64Var(&o.how.TopP, "top-p", 1, "draw from the most probable ids that add up to this")
 	c.Flags().Uint64Var(&o.how.Seed, "seed", 0, "the same seed draws the same ids")
 	c.Flags().BoolVar(&o.json, "json", false, "print one line of JSON")
@@ -135,7 +136,8 @@ func (o *generation) prompt(c *cobra.Command, m *source, text []string) ([]int32
 	}
 	bos, eos := m.specials()
 	if bos < 0 && eos < 0 {
-		return nil, fault.Dataf("model %s knows neither begin- nor end-of-sequence to start from: give a prompt", m.dir)
+		return nil, fault.Dataf("model %s knows neither begin- nor end-of-sequence to start from: give a prompt",
+			m.dir)
 	}
 	if bos < 0 {
 		bos = eos
@@ -164,7 +166,8 @@ func (o *generation) start(m *source, prompt int) (*cpu.Engine, *infer.Generator
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := fitsMemory(fmt.Sprintf("model %s with %d positions", m.dir, T), o.threads, programs...); err != nil {
+	what := fmt.Sprintf("model %s with %d positions", m.dir, T)
+	if err := fitsMemory(what, o.threads, programs...); err != nil {
 		return nil, nil, err
 	}
 	e := cpu.New(cpu.Options{Threads: o.threads})

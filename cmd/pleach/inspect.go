@@ -235,7 +235,8 @@ func (s *source) describeFiles(t table) {
 			if i == 0 {
 				key = "weights"
 			}
-			t.row(key, "%s: tensors %d, %s, %s", name, f.tensors, strings.Join(f.types, " and "), unit.Bytes(f.bytes).Rounded())
+			t.row(key, "%s: tensors %d, %s, %s",
+				name, f.tensors, strings.Join(f.types, " and "), unit.Bytes(f.bytes).Rounded())
 		} else if i == 8 {
 			t.row("", "… %d more", len(names)-9)
 		}

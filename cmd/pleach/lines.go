@@ -119,7 +119,7 @@ func printed(err error) error {
 func parseIDs(text string) ([]int32, error) {
 	text = strings.TrimSpace(text)
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
-	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
+	fields := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\n", r) })
 	ids := make([]int32, len(fields))
 	for i, f := range fields {
 		id, err := strconv.ParseInt(f, 10, 32)

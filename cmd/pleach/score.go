@@ -192,7 +192,8 @@ func newScoredRow(i int, got infer.Scored, top int) (scoredRow, error) {
 	r := scoredRow{Row: i, Tokens: n, LogProbs: make([]float32, n-1)}
 	for j, loss := range got.Loss[:n-1] {
 		if math.IsNaN(float64(loss)) || math.IsInf(float64(loss), 0) {
-			return r, fmt.Errorf("the log-probability of the id at %d is %v: the model computes beyond float32", j+1, -loss)
+			return r, fmt.Errorf("the log-probability of the id at %d is %v: the model computes beyond float32",
+				j+1, -loss)
 		}
 		r.NLL += float64(loss)
 		r.LogProbs[j] = 0 - loss // no negative zero

@@ -45,8 +45,9 @@ func newTokenizerTrain() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "train FILES… --size N --out DIR",
 		Short: "Learn a byte-level BPE tokenizer from texts",
-		Long: `Train learns N tokens from text files, JSONL files and folders of them, and writes tokenizer.json and tokenizer_config.json into DIR, which Hugging Face
-tokenizers and transformers load. The special tokens come first.`,
+		Long: `Train learns N tokens from text files, JSONL files and folders of them, and writes
+tokenizer.json and tokenizer_config.json into DIR, which Hugging Face tokenizers and
+transformers load. The special tokens come first.`,
 		Example: `  pleach tokenizer train corpus/ more.jsonl --size 8192 --out tokenizer`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args) },
@@ -56,7 +57,8 @@ tokenizers and transformers load. The special tokens come first.`,
 	c.Flags().StringVar(&o.out, "out", "", "folder to write to, empty or new")
 	c.Flags().StringVar(&o.field, "field", "text", "of a JSONL line, the text")
 	c.Flags().IntVar(&o.min, "min-frequency", 2, "how often a pair must occur to become a token")
-	c.Flags().StringArrayVar(&o.specials, "special", []string{"<|endoftext|>"}, "a special token; may be repeated")
+	c.Flags().StringArrayVar(&o.specials, "special", []string{"<|endoftext|>"},
+		"a special token; may be repeated")
 	return c
 }
 
@@ -88,7 +90,8 @@ func (o *vocabulary) run(c *cobra.Command, files []string) error {
 		return fault.As(fault.Machine, err)
 	}
 	if t.Size() < o.size {
-		fmt.Fprintf(c.ErrOrStderr(), "got %d tokens: the texts have no more pairs that occur %d times\n", t.Size(), o.min)
+		fmt.Fprintf(c.ErrOrStderr(), "got %d tokens: the texts have no more pairs that occur %d times\n",
+			t.Size(), o.min)
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s: %d tokens\n", o.out, t.Size())
 	return nil
