@@ -20,6 +20,20 @@ import (
 // scoredRows is the number of rows of T ids that are scored at a time.
 func scoredRows(T int) int { return max(1, 2048/T) }
 
+// scoredRows is the number of rows that evaluation scores at a time: no more than
+// the largest text has windows.
+func (p *prepared) scoredRows() int {
+	T, most := p.recipe.Data.Sequence, 0
+	for _, t := range p.texts {
+		windows := 0
+		for _, d := range t.docs {
+			windows += (len(d.IDs) + T - 1) / T
+		}
+		most = max(most, windows)
+	}
+	return max(1, min(most, scoredRows(T)))
+}
+
 // heldOut is a held-out text, tokenized once.
 type heldOut struct {
 	name  string
@@ -51,7 +65,7 @@ func (p *prepared) evaluation(e engine.Engine) (train.Evaluate, error) {
 		return train.Evaluate{}, nil
 	}
 	r, T := p.recipe.Evaluate, p.recipe.Data.Sequence
-	scorer, err := infer.NewScorer(e, p.model.Spec, plain(), model.Batch{B: scoredRows(T), T: T}, 0)
+	scorer, err := infer.NewScorer(e, p.model.Spec, plain(), model.Batch{B: p.scoredRows(), T: T}, 0)
 	if err != nil {
 		return train.Evaluate{}, err
 	}

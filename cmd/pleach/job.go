@@ -288,8 +288,8 @@ func (p *prepared) choosePlan() error {
 		Spec: p.model.Spec, Layout: layout, AdamW: p.adamw, Sequence: r.Data.Sequence, Rows: p.rows,
 		Micro: int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(), Other: beside(),
 	}
-	if len(r.Evaluate.Perplexity) > 0 {
-		req.Scored = scoredRows(r.Data.Sequence)
+	if len(p.texts) > 0 {
+		req.Scored = p.scoredRows()
 	}
 	var err error
 	p.plan, err = plan.Choose(req, func(programs ...*program.Program) (engine.Memory, error) {
