@@ -112,7 +112,7 @@ func (s sizing) tokens() int { return (s.Base + s.Continue + s.Replay) * s.step(
 // it, such as checkpoints and waiting, is in the reserve.
 const (
 	reserve     = 0.15
-	fixed       = 1.5  // seconds: programs, folders, samples
+	fixed       = 3.0  // seconds: measuring, reading, samples
 	learnRate   = 2e6  // bytes a second from which a tokenizer is learned, least
 	scoredShare = 0.34 // of the work of training on a token: scoring has no backward pass
 	bytesToken  = 3.0  // of text, about

@@ -89,7 +89,7 @@ func TestWithin(t *testing.T) {
 		first, replays int
 	}{
 		{1000, 100, 111}, // time enough: as planned
-		{213, 100, 111},
+		{230, 100, 111},
 		{fixed + 211.2*0.6, 60, 66},
 		{fixed + 10, 25, 27}, // not less than a quarter
 		{-100, 25, 27},
