@@ -139,6 +139,26 @@ func TestQuickstartResumes(t *testing.T) {
 	}
 }
 
+// With no time left after the base model, the continuations become as short as
+// they may, and stay so.
+func TestQuickstartSettles(t *testing.T) {
+	texts, out := twoTexts(t), filepath.Join(t.TempDir(), "q")
+	first, said, err := start(t.Context(), out, 1e-4, texts)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if !strings.Contains(said, ": 1 and 1 steps instead of 6 and 7") || !strings.Contains(said, "continued  step 1/1 ") {
+		t.Errorf("the continuations are as long as planned:\n%s", said)
+	}
+	second, said, err := start(t.Context(), out, 1e-4, texts)
+	if err != nil || strings.Count(said, "complete, nothing to do") != 3 {
+		t.Fatalf("the second call: %v\n%s", err, said)
+	}
+	if d := cmp.Diff(until(first, "\nTrained on"), until(second, "\nTrained on")); d != "" {
+		t.Errorf("the second report is another one (-first +second):\n%s", d)
+	}
+}
+
 // stopAfter is a writer that calls stop when it has seen a mark.
 type stopAfter struct {
 	bytes.Buffer
