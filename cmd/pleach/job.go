@@ -11,8 +11,10 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"pleach/blob"
+	"pleach/ckpt"
 	"pleach/config"
 	"pleach/data"
 	"pleach/engine"
@@ -32,7 +34,9 @@ import (
 // before the first large allocation.
 type prepared struct {
 	recipe    *config.Recipe
-	from      *source // the model directory to start from, nil from scratch
+	from      *source          // the model directory to start from, nil from scratch
+	kept      *ckpt.Checkpoint // the optimizer to go on with, nil for a fresh one
+	state     train.State      // of kept
 	model     *model.Config
 	tokenizer *token.Tokenizer // nil where all documents are ids
 	loader    *data.Loader
@@ -56,7 +60,7 @@ func prepare(r *config.Recipe) (_ *prepared, err error) {
 		}
 	}()
 	for _, step := range []func() error{
-		p.openModel, p.setSequence, p.setOptimizer, p.openData, p.openTexts, p.setLength, p.choosePlan,
+		p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData, p.openTexts, p.setLength, p.choosePlan,
 	} {
 		if err := step(); err != nil {
 			return nil, err
@@ -68,6 +72,9 @@ func prepare(r *config.Recipe) (_ *prepared, err error) {
 func (p *prepared) close() {
 	if p.from != nil {
 		p.from.close()
+	}
+	if p.kept != nil {
+		_ = p.kept.Close()
 	}
 	if p.loader != nil {
 		p.loader.Close()
@@ -103,7 +110,16 @@ func (p *prepared) openModel() error {
 	if err != nil {
 		return p.recipe.Errorf("model.preset", "%v", err)
 	}
-	p.model = &model.Config{Spec: override(spec, m), DType: half.F32}
+	spec = override(spec, m)
+	if spec.H > 0 && spec.D%spec.H != 0 && m.HeadDim == 0 {
+		key := "model.width"
+		if m.Width == 0 {
+			key = "model.heads"
+		}
+		return p.recipe.Errorf(key, "%d heads do not divide the width of %d: want head_dim, or another of the two",
+			spec.H, spec.D)
+	}
+	p.model = &model.Config{Spec: spec, DType: half.F32}
 	if bos, ok := p.tokenizer.BOS(); ok {
 		p.model.BOS = []int32{bos}
 	}
@@ -324,7 +340,7 @@ func (p *prepared) job(e engine.Engine) train.Job {
 			Every: r.Checkpoint.Every, Keep: r.Checkpoint.Keep, Permanent: r.Checkpoint.Permanent, DType: half.F32,
 		},
 		Spikes: train.Spikes{Window: r.Train.Spikes.Window, Above: r.Train.Spikes.Above},
-		Begin:  p.begin,
+		Begin:  p.begin, Updates: p.state.Updates,
 	}
 	if p.tokenizer != nil {
 		j.Files = p.tokenizer.Files()
@@ -336,10 +352,14 @@ func (p *prepared) job(e engine.Engine) train.Job {
 	return j
 }
 
-// begin writes the first weights: those of the model directory, or random ones.
+// begin writes the first weights: those of the model directory, with its moments
+// where they are kept, or random ones.
 func (p *prepared) begin(write func(name string, lo int, x []float32) error) error {
 	if p.from != nil {
-		return p.model.Transfer(p.from.read, write)
+		if err := p.model.Transfer(p.from.read, write); err != nil || p.kept == nil {
+			return err
+		}
+		return train.RestoreMoments(p.kept, p.model.Spec, write)
 	}
 	in := model.Init{Std: p.recipe.Model.Init.Std, Residual: model.Residual(p.recipe.Model.Init.Residual)}
 	if err := in.Check(); err != nil {
@@ -351,24 +371,14 @@ func (p *prepared) begin(write func(name string, lo int, x []float32) error) err
 	}, write)
 }
 
-// kept makes a job go on with the optimizer of the checkpoint that it starts
-// from.
-func (p *prepared) kept(j *train.Job) error {
+// openState finds the optimizer that a recipe wants kept.
+func (p *prepared) openState() error {
 	if p.from == nil || p.recipe.Model.State != "kept" {
 		return nil
 	}
-	c, state, err := train.OpenState(p.from.dir)
-	if err != nil {
+	var err error
+	if p.kept, p.state, err = train.OpenState(p.from.dir); err != nil {
 		return p.recipe.Errorf("model.state", "kept: %v", err)
-	}
-	j.Updates = state.Updates
-	weights := j.Begin
-	j.Begin = func(write func(name string, lo int, x []float32) error) error {
-		defer c.Close()
-		if err := weights(write); err != nil {
-			return err
-		}
-		return train.RestoreMoments(c, p.model.Spec, write)
 	}
 	return nil
 }
@@ -377,6 +387,10 @@ func (p *prepared) kept(j *train.Job) error {
 func (p *prepared) sameRun() (resumes bool, err error) {
 	r := p.recipe
 	entries, err := os.ReadDir(r.Out)
+	// A run that was killed as it began has left no more than a lock.
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool {
+		return e.Name() == ".lock" || strings.HasPrefix(e.Name(), ".tmp-")
+	})
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		return false, nil
 	}

@@ -6,7 +6,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -88,7 +90,7 @@ func (p *progress) Write(at time.Time, e track.Event) error {
 		p.say("warning: %s", e.Reason)
 	case track.Source:
 		if len(e.Skipped) > 0 {
-			p.say("source %s: skipped %v", e.Name, e.Skipped)
+			p.say("source %s: skipped %s", e.Name, counts(e.Skipped))
 		}
 	}
 	return nil
@@ -144,6 +146,15 @@ func (p *progress) end(r train.Result, err error) {
 
 // Close ends the live line.
 func (p *progress) Close() error { return nil }
+
+// counts prints numbers by what they count: 3 empty, 1 not UTF-8.
+func counts(by map[string]int64) string {
+	var all []string
+	for _, what := range slices.Sorted(maps.Keys(by)) {
+		all = append(all, fmt.Sprintf("%d %s", by[what], what))
+	}
+	return strings.Join(all, ", ")
+}
 
 // few is the first names of a list and how many there are.
 func few(names []string) string {

@@ -95,9 +95,6 @@ func (p *prepared) train(ctx context.Context, sink track.Sink) (train.Result, er
 	defer e.Close()
 	j := p.job(e)
 	j.Sink, j.Peak = sink, e.Peak()
-	if err := p.kept(&j); err != nil {
-		return train.Result{}, err
-	}
 	var err error
 	if j.Evaluate, err = p.evaluation(e); err != nil {
 		return train.Result{}, err
