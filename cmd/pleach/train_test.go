@@ -155,9 +155,6 @@ func TestTrainGolden(t *testing.T) {
 				{"train.micro=2 sequences", "engine.cpu.threads=1", "train.recompute=full"},
 				{"engine.cpu.threads=2", "train.recompute=selective"},
 			} {
-				if (name == "tied" || name == "bias") && strings.HasPrefix(o[0], "train.micro") {
-					continue // the one sum of a tied table's gradients meets the head's first
-				}
 				sameRun(t, strings.Join(o, " "), trained(t, recipe, o...), first, 20)
 			}
 		})
