@@ -3,7 +3,11 @@
 
 package data
 
-import "maps"
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
 
 // SourceStats is what a rank has read of a source, and what it has left out.
 type SourceStats struct {
@@ -47,4 +51,27 @@ func (l *Loader) Stats() []SourceStats {
 		all = append(all, st)
 	}
 	return all
+}
+
+// Held is the most bytes of text that the lanes of this rank have in hand at a
+// time where a file is a document: each lane has one, and where there are fewer
+// than lanes, they have copies. Lines are taken to be short.
+func (l *Loader) Held() int64 {
+	var sizes []int64
+	for _, s := range l.sources {
+		for _, f := range s.files {
+			if f.format == formatText {
+				sizes = append(sizes, f.size)
+			}
+		}
+	}
+	if len(sizes) == 0 {
+		return 0
+	}
+	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
+	var held int64
+	for i := range l.lanes {
+		held += sizes[i%len(sizes)]
+	}
+	return held
 }

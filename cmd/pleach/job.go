@@ -302,7 +302,8 @@ func (p *prepared) choosePlan() error {
 	layout.Recompute = policy
 	req := plan.Request{
 		Spec: p.model.Spec, Layout: layout, AdamW: p.adamw, Sequence: r.Data.Sequence, Rows: p.rows,
-		Micro: int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(), Other: beside(),
+		Micro: int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(),
+		Other: beside() + int(documentBytes*float64(p.loader.Held())),
 	}
 	if len(p.texts) > 0 {
 		req.Scored = p.scoredRows()
