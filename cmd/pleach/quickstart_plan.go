@@ -59,7 +59,7 @@ func candidates() []candidate {
 	}
 	return []candidate{
 		at("tiny", 2, 48, 3, 128, 1024, 64, 8, 6e-3, 20_000),
-		at("tiny", 2, 64, 4, 176, 1024, 128, 8, 6e-3, 60_000),
+		at("tiny", 2, 64, 4, 176, 1024, 128, 4, 6e-3, 60_000),
 		at("tiny", 2, 96, 4, 256, 1024, 128, 8, 6e-3, 120_000),
 		at("tiny", 3, 96, 4, 256, 2048, 128, 8, 5e-3, 200_000),
 		at("mini", 4, 128, 4, 352, 2048, 128, 8, 4e-3, 250_000),
@@ -131,7 +131,7 @@ func (c candidate) fit(seconds, speed float64) (sizing, error) {
 	}
 	rate := speed / work // tokens per second
 	s.Speed = speed
-	held := min(max(c.Least/12, 2500), 40_000) // tokens of each text to measure on
+	held := min(max(c.Least/12, 4000), 40_000) // tokens of each text to measure on
 	s.HeldOut = int(float64(held) * bytesToken)
 	s.Learn = min(max(s.Vocabulary*400, 400_000), 2_000_000)
 	other := fixed + 2*float64(s.Learn)/learnRate + evaluations*s.evaluation()/rate
