@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -425,4 +426,50 @@ func TestTwoProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.end()
+}
+
+// TestEvaluated: what a run says of a text at its end is what the command eval
+// says of its checkpoint; being evaluated changes no weight.
+func TestEvaluated(t *testing.T) {
+	recipe := sized(t, "{preset: tiny, vocabulary: "+ourVocabulary()+"}")
+	plain := trained(t, recipe)
+	out := trained(t, recipe, "evaluate.perplexity.held=held.txt", "evaluate.every=1 steps")
+	a, b := checkpointOf(t, out, 2), checkpointOf(t, plain, 2)
+	for _, name := range []string{"model.safetensors", "training/rank-00000.safetensors"} {
+		if a[name] != b[name] {
+			t.Errorf("%s differs", name)
+		}
+	}
+	f, err := os.Open(filepath.Join(out, "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var at []int64
+	var last track.Eval
+	_, err = track.Read(f, func(r track.Record) error {
+		if e, ok := r.Event.(track.Eval); ok {
+			at, last = append(at, e.Step), e
+		}
+		return nil
+	})
+	if err != nil || fmt.Sprint(at) != "[0 1 2]" {
+		t.Errorf("evaluations at %d, %v", at, err)
+	}
+	var stdout, stderr bytes.Buffer
+	held := filepath.Join(filepath.Dir(recipe), "held.txt")
+	if code := run([]string{"eval", out, "--perplexity", "held=" + held, "--sequence", "32", "--json"}, &stdout, &stderr); code != 0 {
+		t.Fatal(stderr.String())
+	}
+	var got struct {
+		Tokens, Bytes int64
+		Perplexity    float64
+		BitsPerByte   float64 `json:"bits_per_byte"`
+	}
+	if err := json.Unmarshal(stdout.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Perplexity != last.Perplexity || got.BitsPerByte != last.BitsPerByte || got.Tokens != last.Tokens || got.Bytes != 400 {
+		t.Errorf("eval: %+v, the run: %+v", got, last)
+	}
 }
