@@ -27,17 +27,22 @@ func (r *run) warn(what string) {
 }
 
 func (r *run) emitStart() error {
-	info, mesh := r.Engine.Info(), r.Layout.Mesh
+	info := r.Engine.Info()
 	return r.emit(track.Start{
 		Version: r.Version, RecipeHash: r.Recipe,
 		Model: track.Model{
 			Parameters: int64(r.Config.Count()), Layers: r.Config.L, Width: r.Config.D, Vocabulary: r.Config.V,
 		},
-		Mesh: map[string]int{
-			"data": mesh.Size(program.Data), "pipeline": mesh.Size(program.Pipe), "tensor": mesh.Size(program.Tensor),
-		},
+		Mesh:   axes(r.Layout.Mesh),
 		Engine: info.Engine, Level: info.Level, Threads: info.Threads, ResumedFrom: r.result.Resumed,
 	})
+}
+
+// axes are the ranks of a mesh, as records have them.
+func axes(m program.Mesh) map[string]int {
+	return map[string]int{
+		"data": m.Size(program.Data), "pipeline": m.Size(program.Pipe), "tensor": m.Size(program.Tensor),
+	}
 }
 
 // end records what the data was and how the run ended.

@@ -68,7 +68,7 @@ func begin(j Job) (*run, error) {
 	r.flops = float64(r.stepper.accumulate.Program().Cost().FLOPs) * float64(j.Rows/j.Batch.B)
 	info := j.Engine.Info()
 	r.state = State{
-		Seed: j.Seed, Recipe: j.Recipe, Engine: info.Engine, Level: info.Level, Mesh: j.Layout.Mesh,
+		Seed: j.Seed, Recipe: j.Recipe, Engine: info.Engine, Level: info.Level, Mesh: axes(j.Layout.Mesh),
 		Length: j.Schedule.Length, Baseline: map[string]float64{},
 	}
 	if err := r.resume(); err != nil {

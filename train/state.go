@@ -28,7 +28,7 @@ type State struct {
 	Recipe   string             `json:"recipe_hash"`
 	Engine   string             `json:"engine"`
 	Level    string             `json:"level"`
-	Mesh     program.Mesh       `json:"mesh"`
+	Mesh     map[string]int     `json:"mesh"` // ranks by axis
 	Length   int64              `json:"schedule_length"`
 	Recent   []float64          `json:"recent_norms"`
 	Spike    int                `json:"spike_length"`  // steps that the present spike has lasted
@@ -120,7 +120,7 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 			r.state.Engine, r.state.Level, info.Engine, info.Level))
 		r.state.Engine, r.state.Level = info.Engine, info.Level
 	}
-	r.state.Recipe, r.state.Mesh = r.Recipe, r.Layout.Mesh // what may change has changed
+	r.state.Recipe, r.state.Mesh = r.Recipe, axes(r.Layout.Mesh) // what may change has changed
 	return r.Data.Restore(r.state.Data)
 }
 
