@@ -227,7 +227,7 @@ func (q *quickstart) settle() error {
 	if s == q.plan.Sizes {
 		return nil
 	}
-	q.say("the machine is slower than it was when it was measured (%s tokens/s): %d and %d steps instead of %d and %d",
+	q.say("the base model took longer than planned (%s tokens/s): %d and %d steps instead of %d and %d",
 		amount(rate), s.Continue, s.Replay, q.plan.Sizes.Continue, q.plan.Sizes.Replay)
 	q.plan.Sizes = s
 	return q.savePlan()
