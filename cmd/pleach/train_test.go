@@ -386,9 +386,9 @@ func TestSignals(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	recipe := recipeOf(t, "plain")
 	out := filepath.Join(t.TempDir(), "run")
-	// A step of 4096 rows takes seconds.
+	// A step of so many rows takes seconds, whatever the machine.
 	c := launch(t, append([]string{
-		"train", recipe, "out=" + out, "train.batch=4096 sequences", "train.micro=4 sequences",
+		"train", recipe, "out=" + out, "train.batch=65536 sequences", "data.lanes=4", "train.micro=4 sequences",
 	}, long...)...)
 	if !c.until("work:") {
 		t.Fatal(c.said.String())
