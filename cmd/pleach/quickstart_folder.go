@@ -186,7 +186,7 @@ train:
   until: %d steps
   batch: %d sequences
   precision: f32
-  optimizer: {adamw: {lr: %g, betas: [0.9, 0.95], decay: 0.1}}
+  optimizer: {adamw: {lr: %.3g, betas: [0.9, 0.95], decay: 0.1}}
   schedule: {cosine: {warmup: 5 %%, floor: 10 %%}}
   clip: 1.0
 checkpoint: {every: 2min, keep: 2}
