@@ -146,8 +146,8 @@ func (s *starter) fresh(b *strings.Builder, r *data.Report, bytes int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.w, "about %s tokens; at %s FLOP/s the preset %s (%s parameters) sees them %d times in about %s\n",
-		amount(tokens), amount(z.rate), z.preset, amount(float64(spec.Count())), z.epochs,
+	fmt.Fprintf(s.w, "about %s tokens; at %.3g GFLOP/s the preset %s (%s parameters) sees them %d times in about %s\n",
+		amount(tokens), z.rate/1e9, z.preset, amount(float64(spec.Count())), z.epochs,
 		unit.Duration(math.Ceil(z.seconds/60)*60e9))
 	fmt.Fprintf(b, "model: {preset: %s, vocabulary: ./tokenizer}   # %s parameters\n", z.preset, amount(float64(spec.Count())))
 	s.training(b, z, 1e-3)

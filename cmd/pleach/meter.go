@@ -6,25 +6,18 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
-
-	"golang.org/x/term"
 )
 
-// meter is one line on a terminal that says how far a verb is. It prints nothing
-// where there is no terminal.
+// meter says on a terminal how far a verb is. It prints nothing where there is
+// no terminal.
 type meter struct {
-	w           io.Writer
-	live, shown bool
-	began, last time.Time
-	count       int
+	*screen
+	began time.Time
+	count int
 }
 
-func newMeter(w io.Writer) *meter {
-	f, ok := w.(*os.File)
-	return &meter{w: w, live: ok && term.IsTerminal(int(f.Fd())), began: time.Now()}
-}
+func newMeter(w io.Writer) *meter { return &meter{screen: newScreen(w), began: time.Now()} }
 
 // add counts n more ids.
 func (m *meter) add(n int, what string) {
@@ -33,17 +26,9 @@ func (m *meter) add(n int, what string) {
 	m.say("%s: %s tokens, %s tokens/s", what, amount(float64(m.count)), amount(rate))
 }
 
-// say renews the line, ten times a second at most.
+// say renews the line.
 func (m *meter) say(format string, args ...any) {
-	if !m.live || time.Since(m.last) < 100*time.Millisecond {
-		return
-	}
-	m.last, m.shown = time.Now(), true
-	fmt.Fprintf(m.w, "\r\x1b[K"+format, args...)
-}
-
-func (m *meter) erase() {
-	if m.shown {
-		fmt.Fprint(m.w, "\r\x1b[K")
+	if m.live() {
+		m.renew(time.Now(), false, fmt.Sprintf(format, args...))
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"pleach/blob"
+	"pleach/ckpt"
 	"pleach/engine"
 	"pleach/half"
 	"pleach/internal/fault"
@@ -59,14 +61,18 @@ func openModel(path string) (*source, error) {
 	return s, nil
 }
 
-// modelDir is path itself, or its newest checkpoint if it is a run directory.
+// modelDir is path itself, or its newest good checkpoint if it is a run
+// directory.
 func modelDir(path string) (string, error) {
 	if hasFile(path, "config.json") {
 		return path, nil
 	}
-	steps, _ := filepath.Glob(filepath.Join(path, "checkpoints", "step-*", "manifest.json"))
-	if len(steps) > 0 {
-		return filepath.Dir(steps[len(steps)-1]), nil
+	name, _, _, err := ckpt.Newest(blob.Local(path))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("opening model %s: %w", path, err)
+	case name != "":
+		return filepath.Join(path, name), nil
 	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fault.Dataf("opening model %s: %w", path, err)

@@ -7,71 +7,64 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"pleach/internal/unit"
 	"pleach/track"
 	"pleach/train"
 )
 
-// progress shows a run to a person: on a terminal one line that renews itself,
-// elsewhere a line every ten seconds. It is a sink of events.
+// display is a sink that is told where a run begins and ends.
+type display interface {
+	track.Sink
+	begin(p *prepared, resumes bool)
+	end(r train.Result, err error)
+}
+
+// pace is the speed of a run, smoothed over its last steps.
+type pace struct{ rate float64 } // tokens per second
+
+func (p *pace) see(e track.Step) {
+	if p.rate == 0 {
+		p.rate = e.TokensPerSecond
+	}
+	p.rate += 0.1 * (e.TokensPerSecond - p.rate)
+}
+
+// left is how long so many tokens will take.
+func (p *pace) left(tokens int64) time.Duration {
+	return time.Duration(float64(tokens) / max(p.rate, 1e-9) * float64(time.Second)).Round(time.Second)
+}
+
+// progress shows a run to a person.
 type progress struct {
-	mu    sync.Mutex
-	w     io.Writer
-	live  bool
-	stage string // before each line, empty for none
-
-	steps   int64
-	tokens  int64 // of a step
-	first   int64 // the step that this process began after
-	began   time.Time
-	printed time.Time
-	last    track.Step
-	rate    float64 // tokens per second, over the last steps
+	*screen
+	pace
+	out    string // the run directory
+	steps  int64
+	tokens int64 // of a step
+	first  bool  // no step has been shown
+	began  time.Time
 }
 
-const quiet = 10 * time.Second
-
-// newProgress shows on w, which is live if it is a terminal.
-func newProgress(w io.Writer) *progress {
-	f, ok := w.(*os.File)
-	return &progress{w: w, live: ok && term.IsTerminal(int(f.Fd()))}
-}
+func newProgress(w io.Writer) *progress { return &progress{screen: newScreen(w)} }
 
 // begin says what is about to run.
 func (p *progress) begin(r *prepared, resumes bool) {
-	p.steps, p.tokens = r.steps, int64(r.rows*r.plan.Batch.T)
-	p.began, p.printed, p.first, p.rate = time.Now(), time.Time{}, -1, 0
+	p.steps, p.tokens, p.out = r.steps, int64(r.rows*r.plan.Batch.T), r.recipe.Out
+	p.began, p.first = time.Now(), true
 	if resumes {
-		p.say("goes on in %s", r.recipe.Out)
+		p.say("goes on in %s", p.out)
 		return
 	}
 	r.describe(p.w)
 }
 
-// say prints a line above the live one.
-func (p *progress) say(format string, args ...any) {
-	p.erase()
-	fmt.Fprintf(p.w, p.stage+format+"\n", args...)
-}
-
-func (p *progress) erase() {
-	if p.live {
-		fmt.Fprint(p.w, "\r\x1b[K")
-	}
-}
-
 // Write takes an event.
 func (p *progress) Write(at time.Time, e track.Event) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch e := e.(type) {
 	case track.Start:
 		if e.ResumedFrom != "" {
@@ -97,54 +90,35 @@ func (p *progress) Write(at time.Time, e track.Event) error {
 }
 
 func (p *progress) step(at time.Time, e track.Step) {
-	if p.first < 0 {
-		p.first = e.Step - 1
-	}
-	p.last = e
-	if p.rate == 0 {
-		p.rate = e.TokensPerSecond
-	}
-	p.rate += 0.1 * (e.TokensPerSecond - p.rate)
-	wait := quiet
-	if p.live {
-		wait = 200 * time.Millisecond
-	}
-	if at.Sub(p.printed) < wait && e.Step != p.steps && e.Step != p.first+1 {
-		return
-	}
-	p.printed = at
-	p.erase()
-	fmt.Fprint(p.w, p.line())
-	if !p.live {
-		fmt.Fprintln(p.w)
-	}
+	p.see(e)
+	p.renew(at, p.first || e.Step == p.steps, p.line(e))
+	p.first = false
 }
 
-// line is the present state of the run.
-func (p *progress) line() string {
-	e := p.last
-	left := time.Duration(float64(p.steps-e.Step) * float64(p.tokens) / max(p.rate, 1e-9) * float64(time.Second))
-	s := fmt.Sprintf("%sstep %d/%d  loss %.4f  norm %.3g  lr %.2e  %s tokens/s", p.stage, e.Step, p.steps, e.LossNats,
+// line is the state of the run after a step.
+func (p *progress) line(e track.Step) string {
+	s := fmt.Sprintf("step %d/%d  loss %.4f  norm %.3g  lr %.2e  %s tokens/s", e.Step, p.steps, e.LossNats,
 		e.GradNorm, e.LR, amount(p.rate))
 	if e.ShareOfPeak > 0 {
 		s += fmt.Sprintf("  %.0f %% of peak", 100*e.ShareOfPeak)
 	}
-	return s + "  " + left.Round(time.Second).String() + " left"
+	return s + "  " + p.left((p.steps-e.Step)*p.tokens).String() + " left"
 }
 
 // end says how it went.
 func (p *progress) end(r train.Result, err error) {
 	p.erase()
+	model := filepath.Join(p.out, r.Checkpoint)
 	switch {
 	case err != nil:
 	case r.Resumed != "" && r.Resumed == r.Checkpoint:
-		p.say("already finished: %d steps are done, the model is in %s", r.Step, r.Checkpoint)
+		p.say("already finished: %d steps are done, the model is in %s", r.Step, model)
 	default:
-		p.say("finished after %d steps in %v: the model is in %s", r.Step, time.Since(p.began).Round(time.Second), r.Checkpoint)
+		p.say("finished after %d steps in %v: the model is in %s", r.Step, time.Since(p.began).Round(time.Second), model)
 	}
 }
 
-// Close ends the live line.
+// Close does nothing: there is nothing to close.
 func (p *progress) Close() error { return nil }
 
 // counts prints numbers by what they count: 3 empty, 1 not UTF-8.

@@ -212,7 +212,7 @@ func (q *quickstart) train(ctx context.Context, s stage, show display) (train.Re
 	if err != nil {
 		return train.Result{}, err
 	}
-	return trainShown(ctx, r, show)
+	return trainRecipe(ctx, r, show)
 }
 
 // settle shortens the continuations if the base model took so long that they

@@ -30,15 +30,17 @@ func TestQuickProgress(t *testing.T) {
 		false: "replay     step 1/60  loss 7.250  100 tokens/s  0:59 left, 1:09 in all\n" +
 			"replay: forgetting\n" +
 			"replay     step 60/60  loss 6.000  100 tokens/s  0:00 left, 0:10 in all\n",
-		true: "\r\x1b[Kreplay     step 1/60  loss 7.250  100 tokens/s  0:59 left, 1:09 in all" +
+		true: "replay     step 1/60  loss 7.250  100 tokens/s  0:59 left, 1:09 in all" +
 			"\r\x1b[Kreplay     step 2/60  loss 6.500  100 tokens/s  0:58 left, 1:08 in all" +
 			"\r\x1b[Kreplay     step 30/60  loss 6.500  100 tokens/s  0:30 left, 0:40 in all" +
 			"\r\x1b[Kreplay: forgetting\n" +
-			"\r\x1b[Kreplay     step 60/60  loss 6.000  100 tokens/s  0:00 left, 0:10 in all",
+			"replay     step 60/60  loss 6.000  100 tokens/s  0:00 left, 0:10 in all",
 	} {
 		var b bytes.Buffer
 		p := newQuickProgress(&b)
-		p.live = live
+		if live {
+			p.width = func() int { return 80 }
+		}
 		p.stage([]stage{{name: "replay", steps: 60}, {steps: 10}}, 100)
 		began := time.Now()
 		for _, e := range events {

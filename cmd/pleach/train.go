@@ -56,7 +56,7 @@ where each value came from, and what it would take.`,
 }
 
 // trainRecipe runs a recipe to its end and shows its progress.
-func trainRecipe(ctx context.Context, r *config.Recipe, show *progress) (train.Result, error) {
+func trainRecipe(ctx context.Context, r *config.Recipe, show display) (train.Result, error) {
 	p, err := prepare(r)
 	if err != nil {
 		return train.Result{}, err
@@ -131,8 +131,8 @@ func (p *prepared) describe(w io.Writer) {
 	fmt.Fprintf(w, "memory: %v: weights, moments and sums %v, activations %v, the rest %v\n",
 		unit.Bytes(p.plan.Total()).Rounded(), unit.Bytes(m.State).Rounded(), unit.Bytes(m.Arena).Rounded(),
 		unit.Bytes(m.Input+m.Scratch+p.plan.Other).Rounded())
-	fmt.Fprintf(w, "work: %sFLOP a step, %sFLOP in all; checkpoints of %v\n",
-		amount(float64(p.plan.FLOPs)), amount(float64(p.plan.FLOPs)*float64(p.steps)), unit.Bytes(12*s.Count()).Rounded())
+	fmt.Fprintf(w, "work: %.3g GFLOP a step, %.3g TFLOP in all; checkpoints of %v\n",
+		float64(p.plan.FLOPs)/1e9, float64(p.plan.FLOPs)*float64(p.steps)/1e12, unit.Bytes(12*s.Count()).Rounded())
 }
 
 // sinks are several as one.
