@@ -67,15 +67,19 @@ func modelDir(path string) (string, error) {
 	if hasFile(path, "config.json") {
 		return path, nil
 	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return "", fault.Dataf("opening model %s: %w", path, err)
+	case !info.IsDir():
+		return "", fault.Dataf("opening model %s: it is a file, want a model or run directory", path)
+	}
 	name, _, _, err := ckpt.Newest(blob.Local(path))
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("opening model %s: %w", path, err)
 	case name != "":
 		return filepath.Join(path, name), nil
-	}
-	if _, err := os.Stat(path); err != nil {
-		return "", fault.Dataf("opening model %s: %w", path, err)
 	}
 	return "", fault.Dataf("opening model %s: it has neither config.json nor checkpoints", path)
 }

@@ -12,7 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"pleach/blob"
+	"pleach/ckpt"
+	"pleach/half"
 	"pleach/internal/golden"
+	"pleach/model"
+	"pleach/weights"
 )
 
 // TestConfigRefused gives every absurd or foreign config.json of the goldens to
@@ -41,24 +46,42 @@ func TestConfigRefused(t *testing.T) {
 	}
 }
 
-// TestNewestCheckpoint opens a run directory as its newest checkpoint.
+// TestNewestCheckpoint opens a run directory as its newest good checkpoint.
 func TestNewestCheckpoint(t *testing.T) {
 	run := t.TempDir()
-	for _, step := range []string{"step-00000002", "step-00000010"} {
-		dir := filepath.Join(run, "checkpoints", step)
-		if err := os.CopyFS(dir, os.DirFS(golden.Dir("score/mha"))); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "manifest.json"), nil, 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m, err := openModel(run)
+	config, err := os.ReadFile(filepath.Join(golden.Dir("score/mha"), "config.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer m.close()
-	if want := filepath.Join(run, "checkpoints", "step-00000010"); m.dir != want {
-		t.Errorf("got %s, want %s", m.dir, want)
+	c, err := model.ParseConfig(config)
+	if err != nil {
+		t.Fatal(err)
 	}
+	m := ckpt.Model{Config: config}
+	for _, w := range c.Tensors() {
+		m.Tensors = append(m.Tensors, weights.Source{
+			Name: w.Name, DType: half.F32, Shape: w.Shape, Read: func(int, int, []float32) error { return nil },
+		})
+	}
+	for _, step := range []int64{2, 10} {
+		if _, err := ckpt.Save(blob.Local(run), step, m, ckpt.Training{Ranks: [][]ckpt.Box{{}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opens := func(step int64) {
+		t.Helper()
+		m, err := openModel(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer m.close()
+		if want := filepath.Join(run, ckpt.Name(step)); m.dir != want {
+			t.Errorf("got %s, want %s", m.dir, want)
+		}
+	}
+	opens(10)
+	if err := os.WriteFile(filepath.Join(run, ckpt.Name(10), "manifest.json"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	opens(2)
 }
