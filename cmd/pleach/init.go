@@ -22,6 +22,7 @@ import (
 	"pleach/internal/fault"
 	"pleach/internal/unit"
 	"pleach/model"
+	"pleach/plan"
 	"pleach/token"
 )
 
@@ -277,21 +278,30 @@ func bytesPerToken(t *token.Tokenizer, found []data.Found) float64 {
 // hour is how long a starter run should take at most.
 const hour = 3600.0
 
-// choose is the largest preset of the ladder for which the text is not too small
-// and which sees it in an hour, and how often it does.
+// choose is the largest preset of the ladder that fits into memory, for which the
+// text is not too small, and which sees it in an hour; and how often it does.
 func choose(tokens float64, vocabulary int) (sizes, error) {
 	e := cpu.New(cpu.Options{})
 	defer e.Close()
-	z := sizes{sequence: 256, rows: 8, epochs: 1, preset: "tiny", rate: 0.6 * e.Peak()}
+	z := sizes{sequence: 256, rows: 8, rate: usualShare * e.Peak()}
 	flops := 0.0
 	for _, name := range []string{"tiny", "mini", "small", "quick", "d512"} {
 		spec, err := model.Preset(name, vocabulary)
 		if err != nil {
 			return z, err
 		}
-		n := 6 * float64(spec.Count())
+		p, err := plan.Choose(plan.Request{
+			Spec: spec, Layout: plain(), Sequence: z.sequence, Rows: z.rows, Free: true, Memory: available(), Other: beside(),
+		}, predictor(defaultThreads()))
+		if err != nil && z.preset != "" {
+			break // too large; the one before is not
+		}
+		if err != nil {
+			return z, err
+		}
+		n := float64(p.FLOPs) / float64(z.rows*z.sequence)
 		enough := tokens*4 >= float64(spec.Count()) // seen up to four times, a token for a parameter
-		if flops == 0 || enough && n*tokens/z.rate < hour {
+		if z.preset == "" || enough && n*tokens/z.rate < hour {
 			z.preset, flops = name, n
 		}
 	}
@@ -299,3 +309,6 @@ func choose(tokens float64, vocabulary int) (sizes, error) {
 	z.seconds = float64(z.epochs) * flops * tokens / z.rate
 	return z, nil
 }
+
+// usualShare is the part of the kernels' peak that a training step reaches.
+const usualShare = 0.7

@@ -309,9 +309,7 @@ func (p *prepared) choosePlan() error {
 		req.Scored = p.scoredRows()
 	}
 	var err error
-	p.plan, err = plan.Choose(req, func(programs ...*program.Program) (engine.Memory, error) {
-		return cpu.Predict(p.threads, 1, programs...)
-	})
+	p.plan, err = plan.Choose(req, predictor(p.threads))
 	if err != nil {
 		return err
 	}
@@ -320,6 +318,11 @@ func (p *prepared) choosePlan() error {
 		p.settle("train.recompute", p.plan.Layout.Recompute.String()),
 	)
 	return err
+}
+
+// predictor is the memory of the CPU engine with so many threads.
+func predictor(threads int) plan.Predictor {
+	return func(programs ...*program.Program) (engine.Memory, error) { return cpu.Predict(threads, 1, programs...) }
 }
 
 // settle records a choice of the plan, where the user has not made it.
