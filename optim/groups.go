@@ -52,7 +52,8 @@ func (g Group) String() string {
 			names = append(names, n)
 		}
 	}
-	return fmt.Sprintf("decay %g: %d elements in %d parameters: %s", g.Decay, g.Elements, len(g.Names), strings.Join(names, ", "))
+	return fmt.Sprintf("decay %g: %d elements in %d parameters: %s", g.Decay, g.Elements, len(g.Names),
+		strings.Join(names, ", "))
 }
 
 // ClassesOf turns the words of a recipe, norms, biases and embeddings, into

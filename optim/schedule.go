@@ -52,7 +52,8 @@ func (s Schedule) Check() error {
 	case s.Warmup < 0 || s.Decay < 0 || s.Length < 1:
 		return fmt.Errorf("optim: schedule of %d steps with %d of warm-up and %d of decay", s.Length, s.Warmup, s.Decay)
 	case s.Warmup+s.Decay > s.Length && s.Shape != Constant:
-		return fmt.Errorf("optim: schedule of %d steps is shorter than its warm-up of %d and decay of %d", s.Length, s.Warmup, s.Decay)
+		return fmt.Errorf("optim: schedule of %d steps is shorter than its warm-up of %d and decay of %d",
+			s.Length, s.Warmup, s.Decay)
 	}
 	switch s.Shape {
 	case Cosine, Linear, Constant, WSD:

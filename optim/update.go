@@ -38,7 +38,9 @@ type AdamW struct {
 //
 // then one norm over everything, and AdamW. The states are "m." and "v." with
 // the parameter's name, and "master." where there is one.
-func Update(a AdamW, l program.Layout, params []program.Param, groups int, accumulate *program.Program) (*program.Program, error) {
+func Update(
+	a AdamW, l program.Layout, params []program.Param, groups int, accumulate *program.Program,
+) (*program.Program, error) {
 	b := program.New("update", l)
 	b.UpdatePhase()
 	scalar := func(name string) *program.Value { return b.Input(name, half.F64, 1) }

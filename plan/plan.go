@@ -70,10 +70,16 @@ func Choose(r Request, predict Predictor) (Plan, error) {
 			}
 		}
 	}
-	return Plan{}, fault.Configf("plan: %s of parameters do not fit: micro-batches of %d × %d tokens with recomputation %q need "+
-		"%v (state %v, activations %v, the rest %v), this machine has %v", count(r.Spec.Count()), least.Batch.B, least.Batch.T,
-		least.Layout.Recompute, unit.Bytes(least.Total()).Rounded(), unit.Bytes(least.Memory.State).Rounded(), unit.Bytes(least.Memory.Arena).Rounded(),
-		unit.Bytes(least.Memory.Input+least.Memory.Scratch+least.Other).Rounded(), unit.Bytes(r.Memory).Rounded())
+	return Plan{}, least.refusal(r)
+}
+
+// refusal says that not even p fits.
+func (p Plan) refusal(r Request) error {
+	size := func(n int) string { return unit.Bytes(n).Rounded() }
+	m := p.Memory
+	return fault.Configf("plan: %s of parameters do not fit: micro-batches of %d × %d tokens with recomputation %q need "+
+		"%v (state %v, activations %v, the rest %v), this machine has %v", count(r.Spec.Count()), p.Batch.B, p.Batch.T,
+		p.Layout.Recompute, size(p.Total()), size(m.State), size(m.Arena), size(m.Input+m.Scratch+p.Other), size(r.Memory))
 }
 
 // micros lists the micro-batches to try, the preferred first: divisors of the

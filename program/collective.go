@@ -28,7 +28,8 @@ func (b *Builder) ReduceScatter(x *Value) *Value {
 	if t == 1 {
 		return x
 	}
-	b.want(x.Spread == Partial && x.Dim(0)%t == 0, "reduce-scatter: %v is %v, want partial, rows a multiple of %d", x, x.Spread, t)
+	b.want(x.Spread == Partial && x.Dim(0)%t == 0, "reduce-scatter: %v is %v, want partial, rows a multiple of %d",
+		x, x.Spread, t)
 	op := b.op(OpReduceScatter, Attr{Axis: Tensor}, x)
 	y := b.out(op, "part", x.Type, Rows, rows(x, 1, t)...)
 	b.onGrad(op, y, func(dy *Value) { b.addGrad(x, b.AllGather(dy)) })

@@ -132,7 +132,8 @@ func (b *Builder) Bias(x, c *Value) *Value {
 // arXiv:1910.07467, eq. 4.
 func (b *Builder) RMSNorm(x, w *Value, eps float64) *Value {
 	b.want(len(x.Shape) == 2 && len(w.Shape) == 1 && x.Dim(1) == w.Dim(0), "rmsnorm: got %v, %v, want [N,D], [D]", x, w)
-	b.want(x.Spread <= Rows && w.Spread == Same, "rmsnorm: %s is %v, %s is %v: reduce first", x.Name, x.Spread, w.Name, w.Spread)
+	b.want(x.Spread <= Rows && w.Spread == Same, "rmsnorm: %s is %v, %s is %v: reduce first",
+		x.Name, x.Spread, w.Name, w.Spread)
 	op := b.op(OpRMSNorm, Attr{Eps: eps}, x, w)
 	y := b.out(op, "h", x.Type, x.Spread, x.Shape...)
 	b.onGrad(op, y, func(dy *Value) {

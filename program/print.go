@@ -29,7 +29,9 @@ func (p *Program) Print(w io.Writer) error {
 }
 
 func (p *Program) printOps(s *strings.Builder) {
-	rows := [][]string{{"#", "φ", "op", "outputs ← operands", "shape", "spread", "from", "FLOPs", "bytes", "wire", "live"}}
+	rows := [][]string{
+		{"#", "φ", "op", "outputs ← operands", "shape", "spread", "from", "FLOPs", "bytes", "wire", "live"},
+	}
 	plan := MakePlan(p, 1)
 	cut := -1
 	for i, op := range p.Ops {

@@ -57,6 +57,7 @@ func (r *run) end(err error) {
 		reason = err.Error()
 	}
 	_ = r.emit(track.End{
-		Step: r.state.Step, Reason: reason, ExitCode: fault.Exit(err), LostSteps: r.state.Step - r.result.Step, Goodput: r.ledger.Seconds(),
+		Step: r.state.Step, Reason: reason, ExitCode: fault.Exit(err),
+		LostSteps: r.state.Step - r.result.Step, Goodput: r.ledger.Seconds(),
 	})
 }

@@ -102,10 +102,7 @@ func (r *run) resume() error {
 	}
 	defer c.Close()
 	r.result.Resumed, r.result.Checkpoint, r.result.Step = name, name, step
-	if err := r.restore(c); err != nil {
-		return err
-	}
-	return nil
+	return r.restore(c)
 }
 
 // loop is the run: what happens in which order.
