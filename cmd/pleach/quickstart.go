@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pleach/config"
+	"pleach/corpus"
 	"pleach/internal/fault"
 	"pleach/internal/unit"
 	"pleach/token"
@@ -126,16 +127,19 @@ func (q *quickstart) makeTexts(ctx context.Context) error {
 	if exists(dir) {
 		return nil
 	}
-	c, err := findCorpus(ctx, q.plan.Text)
+	c, err := corpus.Find(ctx, q.plan.Text)
 	if err != nil {
 		return err
 	}
 	s := q.plan.Sizes
-	got, err := c.write(ctx, dir, quota{s.Text, s.HeldOut})
+	got, err := c.Write(ctx, dir, corpus.Quota{Train: s.Text, HeldOut: s.HeldOut})
+	if errors.Is(err, fault.Stopped) {
+		return fmt.Errorf("%w; the same command goes on from there", err)
+	}
 	if err != nil {
 		return err
 	}
-	for side, name := range sideNames() {
+	for side, name := range corpus.Sides() {
 		q.say("%s: %s: %v to train on, %v held out", name, c.Names[side], unit.Bytes(got[side][0]).Rounded(),
 			unit.Bytes(got[side][1]).Rounded())
 	}
@@ -152,7 +156,8 @@ func (q *quickstart) makeTokenizer(ctx context.Context) error {
 	var failed error
 	docs := func(yield func([]byte) bool) {
 		for side := range 2 {
-			for text, err := range readTexts(filepath.Join(q.out, "text", textName(side, false)), q.plan.Sizes.Learn) {
+			file := filepath.Join(q.out, "text", corpus.FileName(side, false))
+			for text, err := range corpus.Read(file, q.plan.Sizes.Learn) {
 				if err == nil && ctx.Err() != nil {
 					err = errInterrupted()
 				}
@@ -249,7 +254,7 @@ func (q *quickstart) scores(s stage) (row tableRow, work workDone, err error) {
 			work.Tokens += int64(q.plan.Sizes.step())
 			work.Seconds += e.StepSeconds
 		case track.Eval:
-			for side, name := range sideNames() {
+			for side, name := range corpus.Sides() {
 				if e.Name == name && e.Step == int64(s.steps) {
 					row.Score[side], found[side] = score{e.Perplexity, e.BitsPerByte}, true
 				}

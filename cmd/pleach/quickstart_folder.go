@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"pleach/corpus"
 	"pleach/internal/fault"
 )
 
@@ -50,11 +51,11 @@ func (q *quickstart) prepare(ctx context.Context) error {
 		q.say("%s: goes on with its plan: %s", q.out, q.plan.Sizes.describe())
 		return nil
 	}
-	c, err := findCorpus(ctx, texts)
+	c, err := corpus.Find(ctx, texts)
 	if err != nil {
 		return err
 	}
-	q.say("texts: %s: general is %s, domain is %s", c.About, c.Names[general], c.Names[domain])
+	q.say("texts: %s: general is %s, domain is %s", c.About, c.Names[corpus.General], c.Names[corpus.Domain])
 	s, err := q.size()
 	if err != nil {
 		return err
@@ -154,9 +155,9 @@ func (q *quickstart) recipe(i int) string {
 	stages := q.stages()
 	baseDir := filepath.ToSlash(filepath.Join("base", "checkpoints", filepath.Base(q.checkpoint(stages[0]))))
 	heads := []string{
-		fmt.Sprintf("# A small base model on general text: %s.", p.Names[general]),
-		fmt.Sprintf("# The base model goes on with the domain, %s, and nothing else.", p.Names[domain]),
-		fmt.Sprintf("# The base model goes on with the domain, %s, and a tenth of general text.", p.Names[domain]),
+		fmt.Sprintf("# A small base model on general text: %s.", p.Names[corpus.General]),
+		fmt.Sprintf("# The base model goes on with the domain, %s, and nothing else.", p.Names[corpus.Domain]),
+		fmt.Sprintf("# The base model goes on with the domain, %s, and a tenth of general text.", p.Names[corpus.Domain]),
 	}
 	models := fmt.Sprintf(`model:
   preset: %s

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"pleach/corpus"
 	"pleach/engine/cpu"
 	"pleach/infer"
 	"pleach/internal/fault"
@@ -78,10 +79,10 @@ func (q *quickstart) report(ctx context.Context) error {
 // printTable prints perplexity and bits per byte on both texts.
 func printTable(w io.Writer, rows []tableRow, names []string) {
 	fmt.Fprintf(w, "\n%-24s  %25s  %25s\n", "Held-out text",
-		"general: "+brief(names[general]), "domain: "+brief(names[domain]))
+		"general: "+brief(names[corpus.General]), "domain: "+brief(names[corpus.Domain]))
 	fmt.Fprintf(w, "%-24s  %10s %14s  %10s %14s\n", "", "perplexity", "bits per byte", "perplexity", "bits per byte")
 	for _, r := range rows {
-		g, d := r.Score[general], r.Score[domain]
+		g, d := r.Score[corpus.General], r.Score[corpus.Domain]
 		fmt.Fprintf(w, "%-24s  %10s %14.3f  %10s %14.3f\n", r.Label, figure(g.Perplexity), g.BitsPerByte,
 			figure(d.Perplexity), d.BitsPerByte)
 	}
@@ -120,10 +121,10 @@ func printMeaning(w io.Writer, rows []tableRow) {
 		}
 		return "stays"
 	}
-	fmt.Fprintf(w, "\nGain: continued on the domain, its perplexity there %s.\n", says(change(1, domain)))
-	fmt.Fprintf(w, "Forgetting: the perplexity on general text %s.\n", says(change(1, general)))
+	fmt.Fprintf(w, "\nGain: continued on the domain, its perplexity there %s.\n", says(change(1, corpus.Domain)))
+	fmt.Fprintf(w, "Forgetting: the perplexity on general text %s.\n", says(change(1, corpus.General)))
 	fmt.Fprintf(w, "With 10 %% replay it %s there, and %s on the domain.\n",
-		says(change(2, general)), says(change(2, domain)))
+		says(change(2, corpus.General)), says(change(2, corpus.Domain)))
 }
 
 // prompt is what the samples go on from: one line.
@@ -131,7 +132,7 @@ func (q *quickstart) prompt() (string, error) {
 	if q.plan.Prompt != "" {
 		return q.plan.Prompt, nil
 	}
-	for text, err := range readTexts(filepath.Join(q.out, "text", textName(domain, true)), 1) {
+	for text, err := range corpus.Read(filepath.Join(q.out, "text", corpus.FileName(corpus.Domain, true)), 1) {
 		if err != nil {
 			return "", err
 		}
@@ -207,7 +208,7 @@ func (q *quickstart) printPlaces(w io.Writer, prompt string) {
 	fmt.Fprintf(w, "  %s generate %s %s --tokens %d --temperature %g --seed %d\n", me, replay, shell(prompt), sampleTokens,
 		sampleTemperature, sampleSeed)
 	fmt.Fprintf(w, "  %s eval %s --perplexity %s --sequence %d\n", me, replay,
-		shell("domain="+filepath.Join(q.out, "text", textName(domain, true))), q.plan.Sizes.Sequence)
+		shell("domain="+filepath.Join(q.out, "text", corpus.FileName(corpus.Domain, true))), q.plan.Sizes.Sequence)
 	// Paths on the command line start at the recipe's folder.
 	fmt.Fprintf(w, "  %s train %s data.sources.1.weight=0.3 out=more-replay\n", me,
 		shell(filepath.Join(q.out, stages[2].file)))

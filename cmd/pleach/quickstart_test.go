@@ -27,6 +27,22 @@ func smallest() *sizing {
 	}
 }
 
+// writeTree writes files into a new folder.
+func writeTree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // twoTexts are a general text and a domain of some size.
 func twoTexts(t *testing.T) []string {
 	dir := writeTree(t, map[string]string{

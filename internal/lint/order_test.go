@@ -45,7 +45,7 @@ engine, mesh < engine/pjrt;
 
 # Tokens in, state out, models combined. A checkpoint is a Hugging Face model
 # directory with a training folder, so it is written in the model's words.
-blob, token, template < data;
+blob, token, template < data < corpus;
 model, weights, mesh < ckpt;
 weights, kernel < merge;
 
@@ -57,7 +57,7 @@ engine, model, weights, token < infer;
 infer, data, template, track < eval;
 
 # The only place that names concrete engines, stores and sinks.
-train, infer, eval, merge, plan, launch, engine/cpu, engine/pjrt < cmd/pleach;
+train, infer, eval, corpus, merge, plan, launch, engine/cpu, engine/pjrt < cmd/pleach;
 
 kernel !< program;                       # a program says what; only an engine says how
 program !< kernel;                       # kernels take slices: assembly is testable with no types

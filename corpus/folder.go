@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The pleach authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package corpus
 
 import (
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,30 +20,13 @@ import (
 	"pleach/internal/fault"
 )
 
-// findCorpus is the user's own texts, else a Go source tree, else the
-// documentation of this machine.
-func findCorpus(ctx context.Context, texts []string) (*corpus, error) {
-	if len(texts) > 0 {
-		return userCorpus(texts)
-	}
-	if root := goRoot(ctx); root != "" {
-		src := filepath.Join(root, "src")
-		return goCorpus(os.DirFS(src), src)
-	}
-	if c := documentation(documentationFolders()); c != nil {
-		return c, nil
-	}
-	return nil, fault.Configf("quickstart: this machine has neither Go sources nor enough documentation to train on: " +
-		"name texts of two kinds: --text GENERAL --text DOMAIN")
-}
-
 // userCorpus is two texts, or one folder that holds two.
-func userCorpus(texts []string) (*corpus, error) {
+func userCorpus(texts []string) (*Corpus, error) {
 	sides, err := sidesOf(texts)
 	if err != nil {
 		return nil, err
 	}
-	c := &corpus{About: "the texts in " + strings.Join(texts, " and ")}
+	c := &Corpus{About: "the texts in " + strings.Join(texts, " and ")}
 	for side, paths := range sides {
 		c.Names[side] = filepath.Base(paths[0])
 		if len(paths) > 1 {
@@ -55,12 +37,11 @@ func userCorpus(texts []string) (*corpus, error) {
 			return nil, err
 		}
 		if len(files) == 0 {
-			return nil, fault.Configf("quickstart: --text %s: there are no files", strings.Join(paths, " "))
+			return nil, fault.Configf("corpus: --text %s: there are no files", strings.Join(paths, " "))
 		}
-		nth := new(int)
 		for _, f := range files {
-			c.files = append(c.files, textFile{f, []int{side}, func() iter.Seq2[textPair, error] {
-				return userDocuments(f, side, nth)
+			c.files = append(c.files, textFile{f, []int{side}, func(nth *[2]int) iter.Seq2[textPair, error] {
+				return userDocuments(f, side, &nth[side])
 			}})
 		}
 	}
@@ -74,15 +55,15 @@ func sidesOf(texts []string) (sides [2][]string, err error) {
 		return [2][]string{texts[:1], texts[1:]}, nil
 	}
 	if len(texts) > 2 {
-		return sides, fault.Configf("quickstart: --text: got %d, want two (general, then domain) "+
+		return sides, fault.Configf("corpus: --text: got %d, want two (general, then domain) "+
 			"or one folder of both", len(texts))
 	}
 	entries, err := os.ReadDir(texts[0])
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return sides, fault.Configf("quickstart: --text %s is no folder of two texts: "+
+		return sides, fault.Configf("corpus: --text %s is no folder of two texts: "+
 			"name two, --text GENERAL --text DOMAIN", texts[0])
 	} else if err != nil {
-		return sides, fault.Configf("quickstart: --text: %w", err)
+		return sides, fault.Configf("corpus: --text: %w", err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -91,23 +72,23 @@ func sidesOf(texts []string) (sides [2][]string, err error) {
 		}
 	}
 	if len(names) < 2 {
-		return sides, fault.Configf("quickstart: --text %s: the folder has %d entries, "+
+		return sides, fault.Configf("corpus: --text %s: the folder has %d entries, "+
 			"want two or more: general and domain", texts[0], len(names))
 	}
 	stem := func(n string) string { return strings.TrimSuffix(n, filepath.Ext(n)) }
 	first := max(0, slices.IndexFunc(names, func(n string) bool { return stem(n) == "general" }))
 	if i := slices.IndexFunc(names, func(n string) bool { return stem(n) == "domain" }); i >= 0 {
-		sides[domain] = []string{filepath.Join(texts[0], names[i])}
+		sides[Domain] = []string{filepath.Join(texts[0], names[i])}
 		names = slices.Delete(names, i, i+1)
 		for _, n := range names {
-			sides[general] = append(sides[general], filepath.Join(texts[0], n))
+			sides[General] = append(sides[General], filepath.Join(texts[0], n))
 		}
 		return sides, nil
 	}
 	for i, n := range names {
-		side := domain
+		side := Domain
 		if i == first {
-			side = general
+			side = General
 		}
 		sides[side] = append(sides[side], filepath.Join(texts[0], n))
 	}
@@ -132,7 +113,7 @@ func filesUnder(paths []string) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, fault.Configf("quickstart: --text: %w", err)
+			return nil, fault.Configf("corpus: --text: %w", err)
 		}
 	}
 	return files, nil
@@ -151,7 +132,7 @@ func userDocuments(file string, side int, nth *int) iter.Seq2[textPair, error] {
 				return
 			}
 			if d.Text == nil {
-				yield(textPair{}, fault.Configf("quickstart: --text %s: it holds ids, want text", file))
+				yield(textPair{}, fault.Configf("corpus: --text %s: it holds ids, want text", file))
 				return
 			}
 			for p := range pieces(d.ID, string(d.Text), side, nth) {
@@ -220,7 +201,7 @@ const leastKind = 1 << 20
 
 // documentation is the two kinds of documentation with most text, nil if there
 // are no two with enough of it. The larger one is general.
-func documentation(folders []string) *corpus {
+func documentation(folders []string) *Corpus {
 	found, size := map[string][]string{}, map[string]int64{}
 	for _, folder := range folders {
 		_ = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
@@ -255,10 +236,10 @@ func documentation(folders []string) *corpus {
 		}
 		return strings.Compare(a, b)
 	})
-	c := &corpus{About: "the documentation of this machine", Names: [2]string(kinds[:2])}
+	c := &Corpus{About: "the documentation of this machine", Names: [2]string(kinds[:2])}
 	for side, kind := range kinds[:2] {
 		for _, name := range found[kind] {
-			c.files = append(c.files, textFile{name, []int{side}, func() iter.Seq2[textPair, error] {
+			c.files = append(c.files, textFile{name, []int{side}, func(*[2]int) iter.Seq2[textPair, error] {
 				return manual(name, side)
 			}})
 		}

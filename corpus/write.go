@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The pleach authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package corpus
 
 import (
 	"bufio"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"os"
@@ -20,55 +19,15 @@ import (
 	"pleach/internal/fault"
 )
 
-// The two texts of the story, and whether a document is held out, are indices.
-const (
-	general = 0
-	domain  = 1
-)
+// Quota is how many bytes of each text are wanted. What is written is at most
+// one document more.
+type Quota struct{ Train, HeldOut int }
 
-// sideNames are the names of the two texts in files, recipes and tables.
-func sideNames() [2]string { return [2]string{"general", "domain"} }
-
-// corpus is where the quickstart's texts come from.
-type corpus struct {
-	About  string    // for people
-	Names  [2]string // what general and domain are
-	Prompt string    // what the models go on with, "" for the begin of a held-out document
-	files  []textFile
-}
-
-// textFile is documents that are read together.
-type textFile struct {
-	name  string
-	sides []int // which texts they give to
-	docs  func() iter.Seq2[textPair, error]
-}
-
-// textPair is what one document gives to general and to domain; either may be
-// empty.
-type textPair struct {
-	ID      string
-	Text    [2]string
-	HeldOut bool
-}
-
-// hash is the first eight bytes of a SHA-256.
-func hash(s string) uint64 {
-	sum := sha256.Sum256([]byte(s))
-	return binary.LittleEndian.Uint64(sum[:])
-}
-
-// inTwenty is true for one name in twenty, always the same ones.
-func inTwenty(name string) bool { return hash("held out "+name)%20 == 0 }
-
-// quota is how many bytes of each text are wanted.
-type quota struct{ Train, HeldOut int }
-
-// amounts is how many bytes were written: [general, domain][training, held out].
-type amounts [2][2]int
+// Amounts is how many bytes of text were written: [general, domain][training, held out].
+type Amounts [2][2]int
 
 // full reports whether nothing more is wanted for these sides.
-func (a amounts) full(q quota, sides ...int) bool {
+func (a Amounts) full(q Quota, sides ...int) bool {
 	for _, side := range sides {
 		if a[side][0] < q.Train || a[side][1] < q.HeldOut {
 			return false
@@ -77,17 +36,31 @@ func (a amounts) full(q quota, sides ...int) bool {
 	return true
 }
 
-// write takes files in the order of a hash of their names, so that any amount is
+// FileName is the file of a text in the folder that [Corpus.Write] makes.
+func FileName(side int, heldOut bool) string {
+	if heldOut {
+		return Sides()[side] + "-heldout.jsonl"
+	}
+	return Sides()[side] + ".jsonl"
+}
+
+// Write takes files in the order of a hash of their names, so that any amount is
 // a sample of the whole, and writes general.jsonl, domain.jsonl and their
-// held-out counterparts into a folder, which is there when all of them are.
-func (c *corpus) write(ctx context.Context, dir string, q quota) (amounts, error) {
-	var got amounts
+// held-out counterparts into a folder, which must not be there and is when all
+// of them are. A line is an object with an id and a text. Beside the folder a
+// name with .part is used, and left behind by an error.
+//
+// An error is of kind [fault.Data] if a text is too small to learn or to measure
+// on, of kind [fault.Machine] if writing fails, and of kind [fault.Stopped] if
+// ctx ended.
+func (c *Corpus) Write(ctx context.Context, dir string, q Quota) (Amounts, error) {
+	var got Amounts
 	part := dir + ".part"
 	if err := os.RemoveAll(part); err != nil {
-		return got, fault.Machinef("quickstart: %w", err)
+		return got, fault.Machinef("corpus: %w", err)
 	}
 	if err := os.MkdirAll(part, 0o777); err != nil {
-		return got, fault.Machinef("quickstart: %w", err)
+		return got, fault.Machinef("corpus: %w", err)
 	}
 	w, err := newTextWriter(part, q)
 	if err != nil {
@@ -104,12 +77,12 @@ func (c *corpus) write(ctx context.Context, dir string, q quota) (amounts, error
 		return w.got, err
 	}
 	if err := os.Rename(part, dir); err != nil {
-		return w.got, fault.Machinef("quickstart: %w", err)
+		return w.got, fault.Machinef("corpus: %w", err)
 	}
 	return w.got, nil
 }
 
-func (c *corpus) feed(ctx context.Context, w *textWriter) error {
+func (c *Corpus) feed(ctx context.Context, w *textWriter) error {
 	files := slices.Clone(c.files)
 	slices.SortFunc(files, func(a, b textFile) int {
 		if x, y := hash(a.name), hash(b.name); x != y {
@@ -120,14 +93,15 @@ func (c *corpus) feed(ctx context.Context, w *textWriter) error {
 		}
 		return strings.Compare(a.name, b.name)
 	})
+	var nth [2]int
 	for _, f := range files {
 		if ctx.Err() != nil {
-			return errInterrupted()
+			return fault.As(fault.Stopped, errors.New("corpus: stopped"))
 		}
 		if w.got.full(w.want, f.sides...) {
 			continue
 		}
-		for p, err := range f.docs() {
+		for p, err := range f.docs(&nth) {
 			if err != nil {
 				return err
 			}
@@ -143,11 +117,11 @@ func (c *corpus) feed(ctx context.Context, w *textWriter) error {
 }
 
 // enough refuses texts from which nothing could be learned or told.
-func enough(got amounts, c *corpus) error {
+func enough(got Amounts, c *Corpus) error {
 	for side, n := range got {
 		if n[0] < 20_000 || n[1] < 1000 {
-			return fault.Dataf("quickstart: %s: %s (%s): %d bytes to train on and %d held out, "+
-				"want at least 20000 and 1000", c.About, sideNames()[side], c.Names[side], n[0], n[1])
+			return fault.Dataf("corpus: %s: %s (%s): %d bytes to train on and %d held out, "+
+				"want at least 20000 and 1000", c.About, Sides()[side], c.Names[side], n[0], n[1])
 		}
 	}
 	return nil
@@ -155,28 +129,20 @@ func enough(got amounts, c *corpus) error {
 
 // textWriter writes the four files.
 type textWriter struct {
-	want  quota
-	got   amounts
+	want  Quota
+	got   Amounts
 	files [2][2]*os.File
 	outs  [2][2]*bufio.Writer
 }
 
-// textName is the file of a text.
-func textName(side int, heldOut bool) string {
-	if heldOut {
-		return sideNames()[side] + "-heldout.jsonl"
-	}
-	return sideNames()[side] + ".jsonl"
-}
-
-func newTextWriter(dir string, q quota) (*textWriter, error) {
+func newTextWriter(dir string, q Quota) (*textWriter, error) {
 	w := &textWriter{want: q}
 	for side := range w.files {
 		for held := range w.files[side] {
-			f, err := os.Create(filepath.Join(dir, textName(side, held == 1)))
+			f, err := os.Create(filepath.Join(dir, FileName(side, held == 1)))
 			if err != nil {
 				_ = w.close()
-				return nil, fault.Machinef("quickstart: %w", err)
+				return nil, fault.Machinef("corpus: %w", err)
 			}
 			w.files[side][held], w.outs[side][held] = f, bufio.NewWriterSize(f, 1<<16)
 		}
@@ -203,7 +169,7 @@ func (w *textWriter) add(p textPair) error {
 			Text string `json:"text"`
 		}{p.ID, text}
 		if err := e.Encode(line); err != nil {
-			return fault.Machinef("quickstart: %w", err)
+			return fault.Machinef("corpus: %w", err)
 		}
 		w.got[side][held] += len(text)
 	}
@@ -218,7 +184,7 @@ func (w *textWriter) close() (err error) {
 			}
 			for _, end := range []func() error{w.outs[side][held].Flush, f.Sync, f.Close} {
 				if e := end(); err == nil && e != nil {
-					err = fault.Machinef("quickstart: %w", e)
+					err = fault.Machinef("corpus: %w", e)
 				}
 			}
 		}
@@ -241,13 +207,14 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-// readTexts gives the texts of a JSONL file that the quickstart has written, up
-// to so many bytes in all.
-func readTexts(file string, most int) iter.Seq2[[]byte, error] {
+// Read gives the texts of a file that [Corpus.Write] has written, in order, until
+// they are so many bytes in all; the last one is whole. The caller owns the
+// bytes. An error is of kind [fault.State] and the last thing that it gives.
+func Read(file string, most int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		f, err := os.Open(file)
 		if err != nil {
-			yield(nil, fault.Statef("quickstart: %w", err))
+			yield(nil, fault.Statef("corpus: %w", err))
 			return
 		}
 		defer f.Close()
@@ -256,7 +223,7 @@ func readTexts(file string, most int) iter.Seq2[[]byte, error] {
 			if err := d.Decode(&line); err == io.EOF {
 				return
 			} else if err != nil {
-				yield(nil, fault.Statef("quickstart: %s: %w", file, err))
+				yield(nil, fault.Statef("corpus: %s: %w", file, err))
 				return
 			}
 			most -= len(line.Text)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The pleach authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package corpus
 
 import (
 	"bytes"
@@ -15,6 +15,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pleach/internal/fault"
 )
 
@@ -25,7 +27,7 @@ func writtenTexts(t *testing.T, dir string) (all [2][2][]textLine) {
 	t.Helper()
 	for side := range all {
 		for held := range all[side] {
-			text, err := os.ReadFile(filepath.Join(dir, textName(side, held == 1)))
+			text, err := os.ReadFile(filepath.Join(dir, FileName(side, held == 1)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +49,7 @@ func TestGoCorpus(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "text")
-	got, err := c.write(t.Context(), dir, quota{Train: 40_000, HeldOut: 3000})
+	got, err := c.Write(t.Context(), dir, Quota{Train: 40_000, HeldOut: 3000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,15 +73,15 @@ func TestGoCorpus(t *testing.T) {
 				}
 			}
 			if size != got[side][held] {
-				t.Errorf("%s: %d bytes, reported %d", textName(side, held == 1), size, got[side][held])
+				t.Errorf("%s: %d bytes, reported %d", FileName(side, held == 1), size, got[side][held])
 			}
 		}
 	}
-	if all[general][0][0].ID != all[domain][0][0].ID {
-		t.Errorf("the texts begin with %s and %s, want the same file", all[general][0][0].ID, all[domain][0][0].ID)
+	if all[General][0][0].ID != all[Domain][0][0].ID {
+		t.Errorf("the texts begin with %s and %s, want the same file", all[General][0][0].ID, all[Domain][0][0].ID)
 	}
 	again := filepath.Join(t.TempDir(), "text")
-	if _, err := c.write(t.Context(), again, quota{Train: 40_000, HeldOut: 3000}); err != nil {
+	if _, err := c.Write(t.Context(), again, Quota{Train: 40_000, HeldOut: 3000}); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"general.jsonl", "domain.jsonl", "general-heldout.jsonl", "domain-heldout.jsonl"} {
@@ -96,21 +98,21 @@ func TestQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := c.write(t.Context(), filepath.Join(t.TempDir(), "text"), quota{Train: 20_000, HeldOut: 1000})
+	got, err := c.Write(t.Context(), filepath.Join(t.TempDir(), "text"), Quota{Train: 20_000, HeldOut: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for side, n := range got {
 		if n[0] < 20_000 || n[0] > 20_000+longestDocument || n[1] < 1000 || n[1] > 1000+longestDocument {
-			t.Errorf("%s: %v bytes, want little more than 20000 and 1000", sideNames()[side], n)
+			t.Errorf("%s: %v bytes, want little more than 20000 and 1000", Sides()[side], n)
 		}
 	}
 	small, _ := goCorpus(goTree(3), "tree")
 	dir := filepath.Join(t.TempDir(), "text")
-	if _, err := small.write(t.Context(), dir, quota{1 << 20, 1 << 20}); !errors.Is(err, fault.Data) {
+	if _, err := small.Write(t.Context(), dir, Quota{1 << 20, 1 << 20}); !errors.Is(err, fault.Data) {
 		t.Errorf("a tree of three files: %v, want an error of kind data", err)
 	}
-	if exists(dir) {
+	if _, err := os.Stat(dir); err == nil {
 		t.Error("a folder of texts is there although there were too few")
 	}
 }
@@ -165,19 +167,26 @@ func TestUserCorpus(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := filepath.Join(t.TempDir(), "text")
-			if _, err := c.write(t.Context(), out, quota{50_000, 2000}); err != nil {
+			if _, err := c.Write(t.Context(), out, Quota{50_000, 2000}); err != nil {
 				t.Fatal(err)
 			}
 			all := writtenTexts(t, out)
 			for side, word := range []string{"general interest", "a line of JSON"} {
 				for _, l := range append(all[side][0], all[side][1]...) {
 					if !strings.Contains(l.Text, word) || len(l.Text) > pieceSize || !utf8.ValidString(l.Text) {
-						t.Fatalf("%s: %s: %d bytes: %.40q, want %q in it", sideNames()[side], l.ID, len(l.Text), l.Text, word)
+						t.Fatalf("%s: %s: %d bytes: %.40q, want %q in it", Sides()[side], l.ID, len(l.Text), l.Text, word)
 					}
 				}
 			}
+			again := filepath.Join(t.TempDir(), "text")
+			if _, err := c.Write(t.Context(), again, Quota{50_000, 2000}); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(all, writtenTexts(t, again)); d != "" {
+				t.Errorf("the second time it is another text (-first +second):\n%s", d)
+			}
 			seen := map[string]bool{}
-			for _, l := range append(all[general][0], all[general][1]...) {
+			for _, l := range append(all[General][0], all[General][1]...) {
 				if seen[l.ID] {
 					t.Errorf("piece %s stands twice", l.ID)
 				}
@@ -220,7 +229,7 @@ func TestSidesOf(t *testing.T) {
 			}
 			for side := range got {
 				if strings.Join(got[side], " ") != strings.Join(tt.want[side], " ") {
-					t.Errorf("%s: got %v, want %v", sideNames()[side], got[side], tt.want[side])
+					t.Errorf("%s: got %v, want %v", Sides()[side], got[side], tt.want[side])
 				}
 			}
 		})
@@ -251,13 +260,13 @@ func TestDocumentation(t *testing.T) {
 		t.Fatalf("got %+v, want guides and manual pages", c)
 	}
 	out := filepath.Join(t.TempDir(), "text")
-	got, err := c.write(t.Context(), out, quota{1 << 30, 1 << 30})
+	got, err := c.Write(t.Context(), out, Quota{1 << 30, 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for side, n := range got {
 		if n[1] == 0 || n[1] > n[0]/4 {
-			t.Errorf("%s: %v bytes: want about a twentieth held out", sideNames()[side], n)
+			t.Errorf("%s: %v bytes: want about a twentieth held out", Sides()[side], n)
 		}
 	}
 	if documentation([]string{t.TempDir()}) != nil {

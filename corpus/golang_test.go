@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The pleach authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package corpus
 
 import (
 	"go/parser"
@@ -96,8 +96,8 @@ func FuzzSplitGo(f *testing.F) {
 	})
 }
 
-// goTree is a tree of packages with long enough files, some of which the
-// quickstart leaves out.
+// goTree is a tree of packages with long enough files, some of which are
+// left out.
 func goTree(packages int) fstest.MapFS {
 	tree := fstest.MapFS{}
 	word := []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa"}

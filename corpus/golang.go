@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The pleach authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package corpus
 
 import (
 	"bytes"
@@ -20,14 +20,6 @@ import (
 	"pleach/internal/fault"
 )
 
-// Lengths in bytes that decide what is a document of the quickstart.
-const (
-	longestDocument  = 20_000 // the rest is cut off, at a line
-	longestHeldOut   = 4000   // so that what is measured on comes from many packages
-	shortestDocument = 200
-	shortestComment  = 40
-)
-
 // goRoot is the folder of a Go installation with its sources, "" if there is
 // none: the one the environment names, else what the go in PATH says. The root
 // of the build is not asked: it means nothing on another machine.
@@ -44,10 +36,10 @@ func goRoot(ctx context.Context) string {
 	return ""
 }
 
-// goCorpus is the story's first choice: general is the comments of a tree of Go
+// goCorpus is the first choice: general is the comments of a tree of Go
 // packages, domain its code without them. A package is held out whole.
-func goCorpus(tree fs.FS, where string) (*corpus, error) {
-	c := &corpus{
+func goCorpus(tree fs.FS, where string) (*Corpus, error) {
+	c := &Corpus{
 		About:  "the Go sources in " + where,
 		Names:  [2]string{"comments", "code"},
 		Prompt: "func (r *Reader) Read(p []byte) (n int, err error) {",
@@ -63,14 +55,14 @@ func goCorpus(tree fs.FS, where string) (*corpus, error) {
 			return nil
 		}
 		if path.Ext(name) == ".go" && d.Type().IsRegular() {
-			c.files = append(c.files, textFile{name, []int{general, domain}, func() iter.Seq2[textPair, error] {
+			c.files = append(c.files, textFile{name, []int{General, Domain}, func(*[2]int) iter.Seq2[textPair, error] {
 				return goDocuments(tree, name)
 			}})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fault.Dataf("quickstart: %s: %w", where, err)
+		return nil, fault.Dataf("corpus: %s: %w", where, err)
 	}
 	return c, nil
 }
@@ -79,14 +71,14 @@ func goDocuments(tree fs.FS, name string) iter.Seq2[textPair, error] {
 	return func(yield func(textPair, error) bool) {
 		src, err := fs.ReadFile(tree, name)
 		if err != nil {
-			yield(textPair{}, fault.Dataf("quickstart: %w", err))
+			yield(textPair{}, fault.Dataf("corpus: %w", err))
 			return
 		}
 		if generated().Match(src) {
 			return
 		}
 		p := textPair{ID: name, HeldOut: inTwenty(path.Dir(name))}
-		p.Text[general], p.Text[domain] = splitGo(src)
+		p.Text[General], p.Text[Domain] = splitGo(src)
 		yield(p, nil)
 	}
 }
