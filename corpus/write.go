@@ -50,9 +50,10 @@ func FileName(side int, heldOut bool) string {
 // of them are. A line is an object with an id and a text. Beside the folder a
 // name with .part is used, and left behind by an error.
 //
-// An error is of kind [fault.Data] if a text is too small to learn or to measure
-// on, of kind [fault.Machine] if writing fails, and of kind [fault.Stopped] if
-// ctx ended.
+// An error is of kind [fault.Data] if a Go source cannot be read, or a text is too
+// small to learn or to measure on; of kind [fault.Config] if a file of the user
+// holds ids; of kind [fault.Machine] if writing fails; of kind [fault.Stopped] if
+// ctx ended. Errors of package data pass as they are.
 func (c *Corpus) Write(ctx context.Context, dir string, q Quota) (Amounts, error) {
 	var got Amounts
 	part := dir + ".part"
