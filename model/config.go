@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"pleach/half"
 	"pleach/internal/fault"
+	"pleach/internal/strictjson"
 )
 
 // Config is a config.json: the architecture and what else pleach keeps of it.
@@ -42,7 +42,7 @@ type Config struct {
 // rope_scaling where rope_parameters contradicts it. Its gradient of the
 // embedding of PAD is zero; here that row learns if it occurs.
 func ParseConfig(text []byte) (*Config, error) {
-	o, err := parseObject(text)
+	o, err := parseObject(string(text))
 	if err != nil {
 		return nil, fault.As(fault.Data, err)
 	}
@@ -60,7 +60,7 @@ func ParseConfig(text []byte) (*Config, error) {
 }
 
 func (c *Config) read(o object) {
-	if o.fields["model_type"] == nil {
+	if !o.has("model_type") {
 		o.fail("model_type", `missing, want "llama"`)
 	}
 	if o.word("model_type", "llama") == "" {
@@ -83,11 +83,13 @@ func (c *Config) read(o object) {
 	c.EOS = o.ids("eos_token_id", 2)
 	c.PAD = o.ids("pad_token_id")
 
-	c.others = o.fields
+	c.others = map[string]json.RawMessage{}
 	for _, key := range o.rest() {
-		if reason, ok := refused(key, o.fields[key]); ok {
-			o.fail(key, "got %s: %s", show(o.fields[key]), reason)
+		value := o.fields[key]
+		if reason, ok := refused(key, value); ok {
+			o.fail(key, "got %s: %s", o.show(value), reason)
 		}
+		c.others[key] = json.RawMessage(value.Raw(o.src))
 	}
 }
 
@@ -159,22 +161,26 @@ func (o object) ids(key string, absent ...int32) []int32 {
 	if _, ok := o.fields[key]; !ok {
 		return absent
 	}
-	value := o.take(key)
-	if value == nil {
+	value, ok := o.take(key)
+	if !ok {
 		return nil
 	}
 	// Files of Llama 1 say so for none.
-	if key == "pad_token_id" && string(value) == "-1" {
+	if key == "pad_token_id" && value.Text == "-1" {
 		return nil
 	}
-	var list []int32
-	err := json.Unmarshal(value, &list)
-	if value[0] != '[' {
-		list = make([]int32, 1)
-		err = json.Unmarshal(value, &list[0])
+	ids := value.Kids
+	if value.Kind != strictjson.Array {
+		ids = []strictjson.Value{value}
 	}
-	if err != nil || slices.ContainsFunc(list, func(id int32) bool { return id < 0 }) {
-		o.want(key, value, "an id, a list of ids, or null")
+	var list []int32
+	for _, v := range ids {
+		id, ok := v.Int64()
+		if !ok || id < 0 || id > math.MaxInt32 {
+			o.want(key, value, "an id, a list of ids, or null")
+			return nil
+		}
+		list = append(list, int32(id))
 	}
 	return list
 }

@@ -4,8 +4,9 @@
 package model
 
 import (
-	"encoding/json"
 	"slices"
+
+	"pleach/internal/strictjson"
 )
 
 // harmless keys of config.json change neither the function from ids to
@@ -66,7 +67,7 @@ var reasons = map[string]string{
 
 // refused reports whether a key that has no meaning here might have one for the
 // mathematics, and why.
-func refused(key string, value json.RawMessage) (reason string, yes bool) {
+func refused(key string, value strictjson.Value) (reason string, yes bool) {
 	if slices.Contains(harmless, key) || empty(value) {
 		return "", false
 	}

@@ -58,7 +58,7 @@ func readScaling(o object) program.Rope {
 	}
 	for _, key := range o.rest() {
 		if !empty(o.fields[key]) {
-			o.fail(key, "got %s, but it is not a key of rope_type %q", show(o.fields[key]), r.Scaling)
+			o.fail(key, "got %s, but it is not a key of rope_type %q", o.show(o.fields[key]), r.Scaling)
 		}
 	}
 	return r

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"pleach/internal/strictjson"
 )
 
 // model reads the BPE model: a vocabulary, and merges in order of rank.
@@ -21,7 +23,7 @@ func (l *loader) model(c *object) {
 	m.fuseUnk = c.optBool("fuse_unk", false)
 	fallback := c.optBool("byte_fallback", false)
 	ignoreMerges := c.optBool("ignore_merges", false)
-	vocab, _ := c.want("vocab", '{', false)
+	vocab, _ := c.want("vocab", strictjson.Object, false)
 	unk := c.optStr("unk_token", "")
 	list := c.list("merges")
 	if l.err != nil {
@@ -53,11 +55,16 @@ func (l *loader) model(c *object) {
 	c.done()
 }
 
-func (l *loader) vocabulary(c *object, v node) map[string]int32 {
-	ids := make(map[string]int32, len(v.kids)/2)
-	for i := 0; i+1 < len(v.kids) && l.err == nil; i += 2 {
-		tok := v.kids[i].text
-		id := c.number(fmt.Sprintf("vocab: id of %q", tok), v.kids[i+1])
+func (l *loader) vocabulary(c *object, v strictjson.Value) map[string]int32 {
+	ids := make(map[string]int32, len(v.Kids)/2)
+	for tok, value := range v.Fields() {
+		if l.err != nil {
+			break
+		}
+		id, ok := idOf(value)
+		if !ok {
+			c.fail("vocab: id of %q: got %s, want a whole number from 0 to %d", tok, value.Text, maxID-1)
+		}
 		if other, ok := l.t.words.get(id); ok && l.err == nil {
 			c.fail("vocab: id %d is given to %q and to %q", id, other, tok)
 		}
@@ -70,7 +77,7 @@ func (l *loader) vocabulary(c *object, v node) map[string]int32 {
 
 // merges fills the table of merges and returns the tokens that they make. An
 // entry is "a b" or ["a", "b"].
-func (l *loader) merges(c *object, list []node, ids map[string]int32) []string {
+func (l *loader) merges(c *object, list []strictjson.Value, ids map[string]int32) []string {
 	l.p.model.merges = newMergeTable(len(list))
 	var results []string
 	for rank, v := range list {
@@ -80,7 +87,7 @@ func (l *loader) merges(c *object, list []node, ids map[string]int32) []string {
 		result, ok3 := ids[a+b]
 		switch {
 		case !ok:
-			c.fail("merges[%d]: got %s, want two tokens", rank, v.name())
+			c.fail("merges[%d]: got %s, want two tokens", rank, v)
 		case !ok1 || !ok2 || !ok3:
 			c.fail("merges[%d]: %q, %q or the two joined is not in the vocabulary", rank, a, b)
 		}
@@ -93,15 +100,15 @@ func (l *loader) merges(c *object, list []node, ids map[string]int32) []string {
 	return results
 }
 
-func mergePair(v node) (a, b string, ok bool) {
-	if v.kind == '"' {
-		a, b, ok = strings.Cut(v.text, " ")
+func mergePair(v strictjson.Value) (a, b string, ok bool) {
+	if v.Kind == strictjson.String {
+		a, b, ok = strings.Cut(v.Text, " ")
 		return a, b, ok && !strings.Contains(b, " ")
 	}
-	if v.kind != '[' || len(v.kids) != 2 || v.kids[0].kind != '"' || v.kids[1].kind != '"' {
+	if v.Kind != strictjson.Array || len(v.Kids) != 2 || v.Kids[0].Kind != strictjson.String || v.Kids[1].Kind != strictjson.String {
 		return "", "", false
 	}
-	return v.kids[0].text, v.kids[1].text, true
+	return v.Kids[0].Text, v.Kids[1].Text, true
 }
 
 // byteSymbols fills the symbol of each byte.
@@ -174,7 +181,7 @@ next:
 //
 // Differs: a file that says otherwise is refused; the reference warns and goes
 // its own way.
-func (l *loader) addedTokens(list []node) {
+func (l *loader) addedTokens(list []strictjson.Value) {
 	vocab := len(l.t.lookup)
 	next := int32(vocab)
 	seen := map[string]bool{}

@@ -5,25 +5,26 @@ package token
 
 import (
 	"fmt"
-	"strconv"
+
+	"pleach/internal/strictjson"
 )
 
 // object reads one JSON object field by field and notices what nobody asked
 // for: a field that is not understood could change ids, so it is an error.
 type object struct {
 	path string // where it stands, for messages: "decoder.decoders[2]"
-	kids []node
+	kids []strictjson.Value
 	used []bool
 	err  *error // the first fault of the whole file
 }
 
-func newObject(n node, path string, err *error) *object {
+func newObject(n strictjson.Value, path string, err *error) *object {
 	o := &object{path: path, err: err}
-	if n.kind != '{' {
-		o.fail("got %s, want an object", n.name())
+	if n.Kind != strictjson.Object {
+		o.fail("got %s, want an object", n)
 		return o
 	}
-	o.kids, o.used = n.kids, make([]bool, len(n.kids)/2)
+	o.kids, o.used = n.Kids, make([]bool, len(n.Kids)/2)
 	return o
 }
 
@@ -34,77 +35,84 @@ func (o *object) fail(format string, args ...any) {
 }
 
 // field is the value of a key; ok is false for a missing key and for null.
-func (o *object) field(key string) (v node, ok bool) {
+func (o *object) field(key string) (v strictjson.Value, ok bool) {
 	for i := range o.used {
-		if o.kids[2*i].text == key {
+		if o.kids[2*i].Text == key {
 			o.used[i] = true
 			v = o.kids[2*i+1]
-			return v, v.kind != 'n'
+			return v, v.Kind != strictjson.Null
 		}
 	}
-	return node{}, false
+	return strictjson.Value{}, false
 }
 
 // want is a field of the given kind; one that is missing is reported unless
 // optional.
-func (o *object) want(key string, kind byte, optional bool) (v node, ok bool) {
+func (o *object) want(key string, kind strictjson.Kind, optional bool) (v strictjson.Value, ok bool) {
 	v, ok = o.field(key)
 	switch {
 	case !ok:
 		if !optional {
 			o.fail("%s is missing", key)
 		}
-	case v.kind != kind && !(kind == 't' && v.kind == 'f'):
-		o.fail("%s: got %s, want %s", key, v.name(), node{kind: kind}.name())
-		return node{}, false
+	case v.Kind != kind && !(kind == strictjson.True && v.Kind == strictjson.False):
+		o.fail("%s: got %s, want %s", key, v, kind)
+		return strictjson.Value{}, false
 	}
 	return v, ok
 }
 
 func (o *object) str(key string) string {
-	v, _ := o.want(key, '"', false)
-	return v.text
+	v, _ := o.want(key, strictjson.String, false)
+	return v.Text
 }
 
 func (o *object) optStr(key, def string) string {
-	if v, ok := o.want(key, '"', true); ok {
-		return v.text
+	if v, ok := o.want(key, strictjson.String, true); ok {
+		return v.Text
 	}
 	return def
 }
 
 func (o *object) bool(key string) bool {
-	v, _ := o.want(key, 't', false)
-	return v.kind == 't'
+	v, _ := o.want(key, strictjson.True, false)
+	return v.Kind == strictjson.True
 }
 
 func (o *object) optBool(key string, def bool) bool {
-	if v, ok := o.want(key, 't', true); ok {
-		return v.kind == 't'
+	if v, ok := o.want(key, strictjson.True, true); ok {
+		return v.Kind == strictjson.True
 	}
 	return def
 }
 
 func (o *object) int(key string) int32 {
-	v, ok := o.want(key, '0', false)
+	v, ok := o.want(key, strictjson.Number, false)
 	if !ok {
 		return 0
 	}
 	return o.number(key, v)
 }
 
-func (o *object) number(key string, v node) int32 {
-	i, err := strconv.ParseInt(v.text, 10, 64)
-	if v.kind != '0' || err != nil || i < 0 || i >= maxID {
-		o.fail("%s: got %s, want a whole number from 0 to %d", key, v.text, maxID-1)
-		return 0
+func (o *object) number(key string, v strictjson.Value) int32 {
+	id, ok := idOf(v)
+	if !ok {
+		o.fail("%s: got %s, want a whole number from 0 to %d", key, v.Text, maxID-1)
 	}
-	return int32(i)
+	return id
 }
 
-func (o *object) list(key string) []node {
-	v, _ := o.want(key, '[', false)
-	return v.kids
+func idOf(v strictjson.Value) (id int32, ok bool) {
+	i, ok := v.Int64()
+	if !ok || i < 0 || i >= maxID {
+		return 0, false
+	}
+	return int32(i), true
+}
+
+func (o *object) list(key string) []strictjson.Value {
+	v, _ := o.want(key, strictjson.Array, false)
+	return v.Kids
 }
 
 // oneOf is a string field with a fixed set of values.
@@ -122,7 +130,7 @@ func (o *object) oneOf(key, def string, values ...string) string {
 // refuse reports fields that are set to anything but null.
 func (o *object) refuse(keys ...string) {
 	for _, k := range keys {
-		if v, ok := o.field(k); ok && !(v.kind == '"' && v.text == "") {
+		if v, ok := o.field(k); ok && !(v.Kind == strictjson.String && v.Text == "") {
 			o.fail("%s: not supported, want null", k)
 		}
 	}
@@ -139,23 +147,7 @@ func (o *object) ignore(keys ...string) {
 func (o *object) done() {
 	for i, used := range o.used {
 		if !used {
-			o.fail("unknown field %q", o.kids[2*i].text)
+			o.fail("unknown field %q", o.kids[2*i].Text)
 		}
 	}
-}
-
-func (n node) name() string {
-	switch n.kind {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return fmt.Sprintf("the string %q", n.text)
-	case '0':
-		return "the number " + n.text
-	case 't', 'f':
-		return "true or false"
-	}
-	return "null"
 }

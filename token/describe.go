@@ -6,6 +6,8 @@ package token
 import (
 	"fmt"
 	"strings"
+
+	"pleach/internal/strictjson"
 )
 
 // Describe says what the tokenizer is made of, one fact a line.
@@ -40,13 +42,11 @@ func (t *Tokenizer) Describe() string {
 
 func (t *Tokenizer) note(key, value string) { t.about = append(t.about, [2]string{key, value}) }
 
-func (t *Tokenizer) describeJSON(root node) {
+func (t *Tokenizer) describeJSON(root strictjson.Value) {
 	t.note("merges", fmt.Sprint(t.pipe.model.merges.size))
 	for _, key := range []string{"normalizer", "pre_tokenizer", "post_processor", "decoder"} {
-		for i := 0; i+1 < len(root.kids); i += 2 {
-			if root.kids[i].text == key {
-				t.note(key, outline(root.kids[i+1]))
-			}
+		if v, ok := root.Lookup(key); ok {
+			t.note(key, outline(v))
 		}
 	}
 	special := 0
@@ -60,18 +60,18 @@ func (t *Tokenizer) describeJSON(root node) {
 }
 
 // outline is the type of a component, and of those inside it.
-func outline(v node) string {
-	if v.kind != '{' {
+func outline(v strictjson.Value) string {
+	if v.Kind != strictjson.Object {
 		return "none"
 	}
 	var name string
 	var inner []string
-	for i := 0; i+1 < len(v.kids); i += 2 {
-		switch v.kids[i].text {
+	for key, field := range v.Fields() {
+		switch key {
 		case "type":
-			name = v.kids[i+1].text
+			name = field.Text
 		case "normalizers", "pretokenizers", "processors", "decoders":
-			for _, k := range v.kids[i+1].kids {
+			for _, k := range field.Kids {
 				inner = append(inner, outline(k))
 			}
 		}

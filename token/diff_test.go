@@ -39,7 +39,7 @@ func TestDiffers(t *testing.T) {
 		t.Errorf("id 9: got %v", err)
 	}
 
-	// parseJSON. Theirs: of a key that stands twice the last one counts, fields
+	// strictjson.Parse. Theirs: of a key that stands twice the last one counts, fields
 	// that are not known are passed over. Ours: errors. Why: as before.
 	_, err = parse([]byte(smallJSON("top", `,"version":"1.0"`)))
 	if err == nil || !strings.Contains(err.Error(), `key "version" stands twice`) {

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"pleach/internal/strictjson"
 )
 
 // maxID bounds the ids of a file, and so the memory that a few bytes of it can
@@ -23,7 +25,7 @@ type loader struct {
 }
 
 func loadTokenizerJSON(src string) (*Tokenizer, error) {
-	root, err := parseJSON(src)
+	root, err := strictjson.Parse(src)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +43,7 @@ func loadTokenizerJSON(src string) (*Tokenizer, error) {
 	l.component(o, "normalizer", l.normalizer)
 	l.component(o, "pre_tokenizer", l.preTokenizer)
 	l.checkStages()
-	model, _ := o.want("model", '{', false)
+	model, _ := o.want("model", strictjson.Object, false)
 	l.model(newObject(model, "model", &l.err))
 	l.addedTokens(o.list("added_tokens"))
 	l.component(o, "post_processor", l.postProcessor)
@@ -61,7 +63,7 @@ func (l *loader) component(o *object, key string, read func(c *object)) {
 	}
 }
 
-func (l *loader) read(v node, path string, read func(c *object)) {
+func (l *loader) read(v strictjson.Value, path string, read func(c *object)) {
 	if l.err != nil {
 		return
 	}
@@ -110,7 +112,7 @@ func (l *loader) normalizer(c *object) {
 
 // pattern is the field pattern: a fixed text, or a regular expression.
 func (l *loader) pattern(c *object) (text string, re *pattern) {
-	v, _ := c.want("pattern", '{', false)
+	v, _ := c.want("pattern", strictjson.Object, false)
 	p := newObject(v, c.path+".pattern", &l.err)
 	if _, ok := p.field("String"); ok {
 		if text = p.str("String"); text == "" {
@@ -194,9 +196,10 @@ func (l *loader) checkStages() {
 func (l *loader) splitter(c *object, add func(stage)) {
 	b := behaviorOf(c, "")
 	invert := c.bool("invert")
-	if v, ok := c.field("pattern"); ok && len(v.kids) == 2 && v.kids[0].text == "Regex" {
+	if v, ok := c.field("pattern"); ok && len(v.Kids) == 2 {
 		// These patterns cover any text, so with Isolated every piece is a match.
-		if sc := scannerFor(v.kids[1].text); sc != nil && b == isolated {
+		re, _ := v.Lookup("Regex")
+		if sc := scannerFor(re.Text); sc != nil && b == isolated {
 			add(scanStage{sc})
 			return
 		}
@@ -257,11 +260,10 @@ func (l *loader) template(c *object) {
 	if l.t.parts != nil {
 		c.fail("a second TemplateProcessing: not supported")
 	}
-	v, _ := c.want("special_tokens", '{', false)
+	v, _ := c.want("special_tokens", strictjson.Object, false)
 	tokens := map[string][]int32{}
-	for i := 0; i+1 < len(v.kids); i += 2 {
-		name := v.kids[i].text
-		o := newObject(v.kids[i+1], c.path+".special_tokens."+name, &l.err)
+	for name, field := range v.Fields() {
+		o := newObject(field, c.path+".special_tokens."+name, &l.err)
 		o.ignore("id", "tokens")
 		for _, id := range o.list("ids") {
 			tokens[name] = append(tokens[name], l.knownID(o, id))
@@ -278,7 +280,7 @@ func (l *loader) template(c *object) {
 			}
 			parts = append(parts, part{text: true})
 		} else {
-			s, _ := piece.want("SpecialToken", '{', false)
+			s, _ := piece.want("SpecialToken", strictjson.Object, false)
 			id := l.pieceID(s, path)
 			ids, ok := tokens[id]
 			if !ok {
@@ -291,7 +293,7 @@ func (l *loader) template(c *object) {
 	l.t.parts = parts
 }
 
-func (l *loader) pieceID(v node, path string) string {
+func (l *loader) pieceID(v strictjson.Value, path string) string {
 	o := newObject(v, path, &l.err)
 	id := o.str("id")
 	o.ignore("type_id")
@@ -299,7 +301,7 @@ func (l *loader) pieceID(v node, path string) string {
 	return id
 }
 
-func (l *loader) knownID(o *object, v node) int32 {
+func (l *loader) knownID(o *object, v strictjson.Value) int32 {
 	id := o.number("ids", v)
 	if _, ok := l.t.words.get(id); !ok {
 		o.fail("ids: %d is no token", id)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 
 	"pleach/internal/fault"
+	"pleach/internal/strictjson"
 )
 
 // Names of the files of a tokenizer in a model directory.
@@ -115,9 +116,9 @@ func (t *Tokenizer) readSide(file string) error {
 	if err != nil {
 		return err
 	}
-	root, err := parseJSON(string(b))
-	if err == nil && root.kind != '{' {
-		err = fmt.Errorf("got %s, want an object", root.name())
+	root, err := strictjson.Parse(string(b))
+	if err == nil && root.Kind != strictjson.Object {
+		err = fmt.Errorf("got %v, want an object", root)
 	}
 	if err != nil {
 		return fault.Dataf("token: %s: %w", file, err)
@@ -143,24 +144,19 @@ func (t *Tokenizer) readSide(file string) error {
 
 // named reports whether tokenizer_config.json names a token.
 func (t *Tokenizer) named(key string) bool {
-	root, err := parseJSON(string(t.files[nameConfig]))
+	root, err := strictjson.Parse(string(t.files[nameConfig]))
 	_, ok := tokenName(root, key)
 	return err == nil && ok
 }
 
 // tokenName is a token as a side file gives it: a string, or an object with
 // its contents.
-func tokenName(root node, key string) (string, bool) {
-	for i := 0; i+1 < len(root.kids); i += 2 {
-		if root.kids[i].text != key {
-			continue
-		}
-		switch v := root.kids[i+1]; v.kind {
-		case '"':
-			return v.text, v.text != ""
-		case '{':
-			return tokenName(v, "content")
-		}
+func tokenName(root strictjson.Value, key string) (string, bool) {
+	switch v, _ := root.Lookup(key); v.Kind {
+	case strictjson.String:
+		return v.Text, v.Text != ""
+	case strictjson.Object:
+		return tokenName(v, "content")
 	}
 	return "", false
 }

@@ -17,7 +17,7 @@ func TestDifferences(t *testing.T) {
 	const a = `"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}`
 	for _, c := range []struct{ header, theirs, ours, reason string }{
 		{
-			`{` + a + `,` + a + `}`, "the last of two equal keys counts", `key "a" occurs twice`,
+			`{` + a + `,` + a + `}`, "the last of two equal keys counts", `key "a" stands twice`,
 			"one of two tensors would be lost without a word",
 		},
 		{

@@ -14,6 +14,7 @@ import (
 
 	"pleach/blob"
 	"pleach/internal/fault"
+	"pleach/internal/strictjson"
 )
 
 // The names of a Hugging Face model directory.
@@ -85,21 +86,26 @@ func openShards(s blob.Store, hasSingle bool) (*Set, error) {
 
 // readIndex gives the file of each tensor.
 func readIndex(s blob.Store) (map[string]string, error) {
-	m, err := ReadJSON(s, index)
+	file := s.Path(index)
+	b, err := blob.ReadFile(s, index, headerLimit)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("weights: %w", err)
 	}
-	wm, ok := m["weight_map"].(map[string]any)
-	if !ok || len(wm) == 0 {
+	root, err := strictjson.ParseFile(file, string(b))
+	if err != nil {
+		return nil, fault.Dataf("weights: %w", err)
+	}
+	list, _ := root.Lookup("weight_map")
+	if list.Kind != strictjson.Object || len(list.Kids) == 0 {
 		return nil, fault.Dataf("weights: %s: want an object weight_map that names the file of each tensor",
-			s.Path(index))
+			file)
 	}
-	files := make(map[string]string, len(wm))
-	for t, v := range wm {
-		f, ok := v.(string)
-		if !ok || !fs.ValidPath(f) || strings.ContainsAny(f, `/\`) || f == "." {
-			return nil, fault.Dataf("weights: %s: tensor %q: got file %v, "+
-				"want the name of a file beside the index", s.Path(index), t, v)
+	files := make(map[string]string, len(list.Kids)/2)
+	for t, v := range list.Fields() {
+		f := v.Text
+		if v.Kind != strictjson.String || !fs.ValidPath(f) || strings.ContainsAny(f, `/\`) || f == "." {
+			return nil, fault.Dataf("weights: %s: tensor %q: got %v, "+
+				"want the name of a file beside the index", file, t, v)
 		}
 		files[t] = f
 	}

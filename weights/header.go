@@ -15,6 +15,7 @@ import (
 	"pleach/blob"
 	"pleach/half"
 	"pleach/internal/fault"
+	"pleach/internal/strictjson"
 )
 
 // headerLimit is the largest header that the reference implementation reads.
@@ -46,11 +47,11 @@ func readHeader(r blob.Reader, path, file string) ([]Tensor, error) {
 	if _, err := io.ReadFull(io.NewSectionReader(r, 8, int64(n)), b); err != nil {
 		return nil, fmt.Errorf("weights: %s: reading the header: %w", path, err)
 	}
-	ts, err := parseHeader(b)
+	ts, err := parseHeader(string(b))
 	if err != nil {
-		var at *atOffset
+		var at *strictjson.Error
 		if errors.As(err, &at) { // where in the file, not in the header
-			err = &atOffset{at.off + 8, at.err}
+			at.At += 8
 		}
 		return nil, fault.Dataf("weights: %s: header: %w", path, err)
 	}
@@ -65,60 +66,93 @@ func readHeader(r blob.Reader, path, file string) ([]Tensor, error) {
 }
 
 // parseHeader reads the JSON of a header; Offset counts from its end.
-func parseHeader(b []byte) ([]Tensor, error) {
-	if len(b) == 0 || b[0] != '{' {
+func parseHeader(src string) ([]Tensor, error) {
+	if !strings.HasPrefix(src, "{") {
 		return nil, errors.New("want a JSON object that begins at once with {")
 	}
-	w, err := walk(b)
+	root, err := strictjson.Parse(src)
 	if err != nil {
 		return nil, err
 	}
 	var ts []Tensor
-	err = w.object(func(name string) error {
+	for name, v := range root.Fields() {
 		if name == "__metadata__" {
-			return w.object(func(string) error {
-				_, err := w.text()
-				return err
-			})
+			err = checkMetadata(v)
+		} else {
+			var t Tensor
+			t, err = parseTensor(name, v)
+			ts = append(ts, t)
 		}
-		t, err := parseTensor(w, name)
-		ts = append(ts, t)
-		return err
-	})
-	return ts, err
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ts, nil
 }
 
-// maxDims is far above any real tensor, and bounds what one entry can allocate.
+func checkMetadata(v strictjson.Value) error {
+	if v.Kind != strictjson.Object {
+		return v.Errorf("__metadata__: got %v, want an object", v)
+	}
+	for key, text := range v.Fields() {
+		if text.Kind != strictjson.String {
+			return text.Errorf("__metadata__: %q: got %v, want a string", key, text)
+		}
+	}
+	return nil
+}
+
+// maxDims is far above any real tensor.
 const maxDims = 64
 
-func parseTensor(w *walker, name string) (Tensor, error) {
+func parseTensor(name string, v strictjson.Value) (Tensor, error) {
+	if v.Kind != strictjson.Object {
+		return Tensor{}, v.Errorf("tensor %q: got %v, want an object", name, v)
+	}
 	var dtype string
 	var shape, offsets []int64
-	err := w.object(func(key string) (err error) {
+	for key, field := range v.Fields() {
+		var err error
 		switch key {
 		case "dtype":
-			dtype, err = w.text()
+			if dtype = field.Text; field.Kind != strictjson.String {
+				err = fmt.Errorf("got %v, want a string", field)
+			}
 		case "shape":
-			shape, err = w.integers(maxDims)
+			shape, err = integers(field, maxDims)
 		case "data_offsets":
-			offsets, err = w.integers(2)
+			offsets, err = integers(field, 2)
 		default:
-			err = w.fail("unknown key %q", key)
+			return Tensor{}, field.Errorf("tensor %q: unknown key %q", name, key)
 		}
-		return err
-	})
-	var at *atOffset
-	switch {
-	case errors.As(err, &at):
-		return Tensor{}, &atOffset{at.off, fmt.Errorf("tensor %q: %w", name, at.err)}
-	case err != nil:
-		return Tensor{}, err
+		if err != nil {
+			return Tensor{}, field.Errorf("tensor %q: %s: %w", name, key, err)
+		}
 	}
 	t, err := check(name, dtype, shape, offsets)
 	if err != nil {
-		return Tensor{}, w.fail("tensor %q: %w", name, err)
+		return Tensor{}, v.Errorf("tensor %q: %w", name, err)
 	}
 	return t, nil
+}
+
+// integers reads a list of at most limit integers.
+func integers(v strictjson.Value, limit int) ([]int64, error) {
+	if v.Kind != strictjson.Array {
+		return nil, fmt.Errorf("got %v, want a list of integers", v)
+	}
+	if len(v.Kids) > limit {
+		return nil, fmt.Errorf("got %d integers, want at most %d", len(v.Kids), limit)
+	}
+	list := make([]int64, len(v.Kids))
+	for i, k := range v.Kids {
+		n, ok := k.Int64()
+		if !ok {
+			return nil, fmt.Errorf("got %v, want an integer below 2^63", k)
+		}
+		list[i] = n
+	}
+	return list, nil
 }
 
 func check(name, dtype string, shape, offsets []int64) (Tensor, error) {

@@ -19,7 +19,7 @@ import (
 const order = `
 # Small shared types; every room may use them.
 NONE
-< internal/unit, internal/rng, internal/fault, internal/invariant
+< internal/unit, internal/rng, internal/fault, internal/invariant, internal/strictjson
 < BASE;
 
 # Helpers of tests and of this check: no product code may import them.
