@@ -159,6 +159,7 @@ func (p *parser) array(depth int) (kids []Value) {
 	if p.accept(']') {
 		return kids
 	}
+	kids = make([]Value, 0, 2) // most arrays of a tokenizer are pairs
 	for p.err == nil {
 		p.space()
 		kids = append(kids, p.value(depth+1))
@@ -236,19 +237,19 @@ func (p *parser) str() string {
 		return ""
 	}
 	start := p.pos
-	for p.pos < len(p.src) {
-		switch c := p.src[p.pos]; {
+	for i, c := range []byte(p.src[start:]) {
+		switch p.pos = start + i; {
 		case c == '"':
 			p.pos++
-			return p.src[start : p.pos-1]
+			return p.src[start : start+i]
 		case c == '\\':
 			return p.escaped(start)
 		case c < 0x20:
 			p.fail("control character in a string")
 			return ""
 		}
-		p.pos++
 	}
+	p.pos = len(p.src)
 	p.fail("the text ends inside a string")
 	return ""
 }
