@@ -250,6 +250,9 @@ func TestAlphabet(t *testing.T) {
 
 // TestNoAllocation: a warm call on ordinary text allocates nothing.
 func TestNoAllocation(t *testing.T) {
+	if racing {
+		t.Skip("the race detector makes pools forget")
+	}
 	text := []byte("The hedge was laid in winter, when the sap is low.")
 	for _, name := range []string{"gpt2.json", "llama3.json", "llama2.json", "piece.model"} {
 		tok := mustOpen(t, "testdata/"+name)
