@@ -52,7 +52,7 @@ func Find(ctx context.Context, texts []string) (*Corpus, error) {
 		return c, nil
 	}
 	return nil, fault.Configf("corpus: this machine has neither Go sources nor enough documentation to train on: " +
-		"name texts of two kinds: --text GENERAL --text DOMAIN")
+		"texts of two kinds must be named, a general one and a domain")
 }
 
 // textFile is documents that are read together.

@@ -34,7 +34,7 @@ func userCorpus(texts []string) (*Corpus, error) {
 			return nil, err
 		}
 		if len(files) == 0 {
-			return nil, fault.Configf("corpus: --text %s: there are no files", strings.Join(paths, " "))
+			return nil, fault.Configf("corpus: %s: there are no files", strings.Join(paths, " "))
 		}
 		for _, f := range files {
 			c.files = append(c.files, textFile{f, []int{side}, func(nth *[2]int) iter.Seq2[textPair, error] {
@@ -52,15 +52,15 @@ func sidesOf(texts []string) (sides [2][]string, err error) {
 		return [2][]string{texts[:1], texts[1:]}, nil
 	}
 	if len(texts) > 2 {
-		return sides, fault.Configf("corpus: --text: got %d, want two (general, then domain) "+
+		return sides, fault.Configf("corpus: texts: got %d, want two (general, then domain) "+
 			"or one folder of both", len(texts))
 	}
 	entries, err := os.ReadDir(texts[0])
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return sides, fault.Configf("corpus: --text %s is no folder of two texts: "+
-			"name two, --text GENERAL --text DOMAIN", texts[0])
+		return sides, fault.Configf("corpus: %s is no folder of two texts: "+
+			"want two names, general and domain", texts[0])
 	} else if err != nil {
-		return sides, fault.Configf("corpus: --text: %w", err)
+		return sides, fault.Configf("corpus: %w", err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -69,7 +69,7 @@ func sidesOf(texts []string) (sides [2][]string, err error) {
 		}
 	}
 	if len(names) < 2 {
-		return sides, fault.Configf("corpus: --text %s: the folder has %d entries, "+
+		return sides, fault.Configf("corpus: %s: the folder has %d entries, "+
 			"want two or more: general and domain", texts[0], len(names))
 	}
 	stem := func(n string) string { return strings.TrimSuffix(n, filepath.Ext(n)) }
@@ -110,7 +110,7 @@ func filesUnder(paths []string) ([]string, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, fault.Configf("corpus: --text: %w", err)
+			return nil, fault.Configf("corpus: %w", err)
 		}
 	}
 	return files, nil
@@ -129,7 +129,7 @@ func userDocuments(file string, side int, nth *int) iter.Seq2[textPair, error] {
 				return
 			}
 			if d.Text == nil {
-				yield(textPair{}, fault.Configf("corpus: --text %s: it holds ids, want text", file))
+				yield(textPair{}, fault.Configf("corpus: %s: it holds ids, want text", file))
 				return
 			}
 			for p := range pieces(d.ID, string(d.Text), side, nth) {

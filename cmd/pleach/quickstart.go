@@ -121,13 +121,22 @@ func (q *quickstart) run(ctx context.Context) error {
 	return q.report(ctx)
 }
 
+// findTexts finds the texts that were named, or some on this machine.
+func findTexts(ctx context.Context, named []string) (*corpus.Corpus, error) {
+	c, err := corpus.Find(ctx, named)
+	if errors.Is(err, fault.Config) {
+		return nil, fmt.Errorf("%w; pleach quickstart --help says how texts are named by --text", err)
+	}
+	return c, err
+}
+
 // makeTexts writes the texts of the plan.
 func (q *quickstart) makeTexts(ctx context.Context) error {
 	dir := filepath.Join(q.out, "text")
 	if exists(dir) {
 		return nil
 	}
-	c, err := corpus.Find(ctx, q.plan.Text)
+	c, err := findTexts(ctx, q.plan.Text)
 	if err != nil {
 		return err
 	}
