@@ -67,7 +67,26 @@ func Open(path string) (*Tokenizer, error) {
 		}
 	}
 	t.usualNames()
+	if t.sp != nil && t.files[nameConfig] == nil {
+		t.files[nameConfig] = t.pieceConfig()
+	}
 	return t, nil
+}
+
+// pieceConfig is a tokenizer_config.json for a SentencePiece model that has none.
+// Without one, transformers reads the model as a byte-level vocabulary and makes
+// other ids, without a word.
+func (t *Tokenizer) pieceConfig() []byte {
+	b := []byte("{\n  \"tokenizer_class\": \"LlamaTokenizer\"")
+	for _, e := range []struct {
+		key string
+		id  int32
+	}{{"bos_token", t.bos}, {"eos_token", t.eos}} {
+		if name, ok := t.Token(e.id); ok {
+			b = fmt.Appendf(b, ",\n  \"%s\": %s", e.key, quote(name))
+		}
+	}
+	return append(b, "\n}\n"...)
 }
 
 func choose(dir string) (string, error) {
