@@ -5,6 +5,7 @@ package model_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pleach/engine/oracle"
@@ -25,7 +26,7 @@ import (
 //	                         in place = apart, bit for bit
 //	engine/oracle/run_test   the ops without a gradient = other loops; no kind of op is untested
 //	model/golden_test        loss, gradients, 3 AdamW steps = PyTorch float64, 1e-11 and 1e-10
-//	model/layout_test        every layout of 1…8 ranks, and of degrees 3 and 6, = one rank, 1e-10
+//	model/layout_test        every layout of 1…8 ranks, and some larger ones, = one rank, 1e-10
 //	model/bitwise_test       what is equal bit for bit, and that the rest is not
 //	model/plan_test          planned memory, halves apart: equal bits; every early free is felt
 //	model/score_test         losses add up to the tally; masked micro-batches add nothing
@@ -105,6 +106,39 @@ func TestOddLayouts(t *testing.T) {
 				j.layout = l
 				compare(t, run(t, j), want, 1e-10)
 			})
+		}
+	}
+}
+
+// TestEveryMesh: the meshes of up to 8 ranks that TestLayouts leaves out, with
+// degrees of 3, 5, 6 and 7 on any axis and up to 8 stages; with one key/value
+// head that all tensor ranks hold, and with one for each.
+func TestEveryMesh(t *testing.T) {
+	done := map[program.Mesh]bool{}
+	for _, m := range meshes(8) {
+		done[m] = true
+	}
+	for n := range 8 * 8 * 8 {
+		m := program.Mesh{Data: n/64 + 1, Pipe: n/8%8 + 1, Tensor: n%8 + 1}
+		if m.Ranks() > 8 || done[m] {
+			continue
+		}
+		i := m.Tensor
+		for _, G := range slices.Compact([]int{1, i}) {
+			spec := model.Spec{
+				L: 8, D: 4, H: 2 * i, G: G, K: 2, F: 3 * i, V: 5 * i, MaxT: i, Eps: 1e-5,
+				Rope: program.Rope{Theta: 100}, Tied: G == 1, AttnBias: true,
+			}
+			base := job{spec: spec, T: i, B: 1, rows: 2 * m.Data, steps: 2, adam: testAdam}
+			want := run(t, base)
+			for _, l := range variants(m) {
+				t.Run(fmt.Sprintf("G=%d %s", G, layoutName(l)), func(t *testing.T) {
+					t.Parallel()
+					j := base
+					j.layout = l
+					compare(t, run(t, j), want, 1e-10)
+				})
+			}
 		}
 	}
 }
