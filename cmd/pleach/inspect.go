@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,7 @@ it came from, which parameters decay, and the plan.`,
 				return err
 			}
 			if info, err := os.Stat(args[0]); err == nil && !info.IsDir() {
-				return inspectRecipe(c.OutOrStdout(), args)
+				return inspectRecipe(c.Context(), c.OutOrStdout(), args)
 			}
 			if len(args) > 1 {
 				return errUsage(c, "got %q after a model, want nothing", args[1])
@@ -59,12 +60,12 @@ it came from, which parameters decay, and the plan.`,
 	return c
 }
 
-func inspectRecipe(w io.Writer, args []string) error {
+func inspectRecipe(ctx context.Context, w io.Writer, args []string) error {
 	r, err := config.Load(args[0], args[1:])
 	if err != nil {
 		return err
 	}
-	p, err := prepare(r)
+	p, err := prepare(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ operands, shape, FLOPs, bytes and the memory alive.`,
 			if err != nil {
 				return err
 			}
-			p, err := prepare(r)
+			p, err := prepare(c.Context(), r)
 			if err != nil {
 				return err
 			}

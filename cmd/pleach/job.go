@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -51,8 +52,9 @@ type prepared struct {
 }
 
 // prepare reads what a recipe names. The recipe learns what it left open:
-// sequence, lanes, micro-batch, recomputation, length.
-func prepare(r *config.Recipe) (_ *prepared, err error) {
+// sequence, lanes, micro-batch, recomputation, length. The end of ctx ends it,
+// even while the tokens of an epoch are counted.
+func prepare(ctx context.Context, r *config.Recipe) (_ *prepared, err error) {
 	p := &prepared{recipe: r, threads: threadsOf(r.Engine.CPU.Threads)}
 	defer func() {
 		if err != nil {
@@ -60,9 +62,14 @@ func prepare(r *config.Recipe) (_ *prepared, err error) {
 		}
 	}()
 	for _, step := range []func() error{
-		p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData, p.openTexts, p.setLength, p.choosePlan,
+		p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData, p.openTexts,
+		func() error { return p.setLength(ctx) }, p.choosePlan,
 	} {
-		if err := step(); err != nil {
+		err := step()
+		if stopped := interrupted(ctx); stopped != nil {
+			err = stopped
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -250,12 +257,14 @@ func fingerprint(t *token.Tokenizer) string {
 }
 
 // setLength turns epochs, tokens and per cent into steps.
-func (p *prepared) setLength() error {
+func (p *prepared) setLength(ctx context.Context) error {
 	r := p.recipe
 	batch := unit.Tokens(p.rows * r.Data.Sequence)
 	s := r.Train.Schedule
 	if r.Train.Until.Epochs != 0 || s.Length.Epochs != 0 {
+		stop := context.AfterFunc(ctx, p.loader.Close)
 		e, err := p.loader.Epoch()
+		stop()
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 
 	"pleach/config"
 	"pleach/engine/cpu"
+	"pleach/internal/fault"
 	"pleach/internal/unit"
 	"pleach/train"
 )
@@ -73,7 +75,7 @@ func TestPlannedMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := prepare(r)
+		p, err := prepare(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,5 +207,23 @@ func TestDoesNotFit(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(recipe), "run")); err == nil {
 		t.Error("it made a run directory")
+	}
+}
+
+// TestPrepareInterrupted: a run that is told to stop before its first step is
+// not made, and says so with the code that means try again.
+func TestPrepareInterrupted(t *testing.T) {
+	model := "{preset: tiny, vocabulary: " + ourVocabulary() + "}"
+	r, err := config.Load(sized(t, model), []string{"train.until=2 epochs"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := trainRecipe(ctx, r, newProgress(io.Discard)); fault.Exit(err) != 1 || err.Error() != "interrupted" {
+		t.Errorf("got %v, want interrupted", err)
+	}
+	if _, err := os.Stat(r.Out); err == nil {
+		t.Error("there is a run directory")
 	}
 }

@@ -45,7 +45,7 @@ where each value came from, and what it would take.`,
 				return err
 			}
 			if dry {
-				return dryRun(r, c.OutOrStdout(), c.ErrOrStderr())
+				return dryRun(c.Context(), r, c.OutOrStdout(), c.ErrOrStderr())
 			}
 			_, err = trainRecipe(c.Context(), r, newProgress(c.ErrOrStderr()))
 			return err
@@ -57,7 +57,7 @@ where each value came from, and what it would take.`,
 
 // trainRecipe runs a recipe to its end and shows its progress.
 func trainRecipe(ctx context.Context, r *config.Recipe, show display) (train.Result, error) {
-	p, err := prepare(r)
+	p, err := prepare(ctx, r)
 	if err != nil {
 		return train.Result{}, err
 	}
@@ -103,8 +103,8 @@ func (p *prepared) train(ctx context.Context, sink track.Sink) (train.Result, er
 }
 
 // dryRun prints what a run would be.
-func dryRun(r *config.Recipe, stdout, stderr io.Writer) error {
-	p, err := prepare(r)
+func dryRun(ctx context.Context, r *config.Recipe, stdout, stderr io.Writer) error {
+	p, err := prepare(ctx, r)
 	if err != nil {
 		return err
 	}
