@@ -116,10 +116,8 @@ func rowCases() []kernelCase {
 		{"Add", N * D, 0, [][]float32{y}, func() { Add(y, x, dy) }},
 		{"AddInto", N * D, 0, [][]float32{acc}, func() { AddInto(acc, x) }},
 		{"Scale", N * D, 0, [][]float32{y}, func() { Scale(y, x, 0.3) }},
-		{"Copy", N * D, 0, [][]float32{y}, func() { Copy(y, x) }},
 		{"AddBias", N * D, 0, [][]float32{y}, func() { AddBias(y, x, w) }},
 		{"BiasGrad", N * D, 0, [][]float32{db}, func() { BiasGrad(db, dy, 0, D) }},
-		{"HasNonFinite", N * D, 0, nil, func() { HasNonFinite(x) }},
 		{"SumSquares", N * D, 0, [][]float32{sum}, func() { sum[0] = float32(SumSquares(1, x, 0.5)) }},
 		{"AdamW", N * D, 0, [][]float32{p, m, v}, func() { AdamW(p, m, v, dy, 0.1, step) }},
 		{"Exp32", N * D, 0, [][]float32{e}, func() {

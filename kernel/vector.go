@@ -3,8 +3,6 @@
 
 package kernel
 
-import "math"
-
 // Add is y[i] = a[i] + b[i]. y may be a or b itself; all have the length of y.
 func Add(y, a, b []float32) {
 	a, b = a[:len(y)], b[:len(y)]
@@ -31,9 +29,6 @@ func Scale(y, x []float32, c float32) {
 	}
 }
 
-// Copy is y[i] = x[i]. x has the length of y.
-func Copy(y, x []float32) { copy(y, x[:len(y)]) }
-
 // AddBias is y[n,o] = x[n,o] + b[o]. x and y are [N,O] with O = len(b) and N =
 // len(y)/O; y may be x itself.
 func AddBias(y, x, b []float32) {
@@ -53,14 +48,4 @@ func BiasGrad(db, dy []float32, o0, o1 int) {
 	for n := range rows(len(dy), O) {
 		addInto(db[o0:o1], dy[n*O:][o0:o1])
 	}
-}
-
-// HasNonFinite reports whether x holds an Inf or a NaN.
-func HasNonFinite(x []float32) bool {
-	for _, v := range x {
-		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-			return true
-		}
-	}
-	return false
 }
