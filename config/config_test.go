@@ -367,17 +367,6 @@ func ExampleParse() {
 	//        |   ^
 }
 
-func TestDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"clip", "cilp", 1}, {"", "abc", 3}, {"Batch", "bach", 1}, {"a", "a", 0}, {"micro", "mirco", 1}} {
-		if got := distance(tt.a, tt.b); got != tt.want {
-			t.Errorf("%q to %q: got %d, want %d", tt.a, tt.b, got, tt.want)
-		}
-	}
-}
-
 // FuzzParse: no text and no argument panics, and what parses prints as a recipe
 // that is the same.
 func FuzzParse(f *testing.F) {

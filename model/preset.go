@@ -4,7 +4,6 @@
 package model
 
 import (
-	"slices"
 	"strings"
 
 	"pleach/internal/fault"
@@ -114,38 +113,12 @@ func stretched(s Spec, factor float64) Spec {
 
 func unknownPreset(name string) error {
 	var names []string
-	best, least := "", 4 // more differences than that are another word
 	for _, p := range presets() {
 		names = append(names, p.Name)
-		if d := edits(strings.ToLower(name), p.Name); d < least {
-			best, least = p.Name, d
-		}
 	}
 	hint := ""
-	if best != "" {
+	if best := fault.Nearest(name, names); best != "" {
 		hint = "; did you mean " + best + "?"
 	}
 	return fault.Configf("model: preset %q: want %s%s", name, strings.Join(names, ", "), hint)
-}
-
-// edits is the number of bytes to insert, delete or replace between a and b
-// (Levenshtein, 1966).
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, slices.Min(row[j:j+2])+1)
-		}
-	}
-	return row[len(b)]
 }

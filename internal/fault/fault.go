@@ -3,7 +3,7 @@
 
 // Package fault sorts errors by whom they are for, which decides the exit code
 // of the command. An error keeps its own words; its kind is asked with
-// errors.Is(err, fault.Data).
+// errors.Is(err, fault.Data). [Nearest] finds the word that a message may suggest.
 package fault
 
 import (
