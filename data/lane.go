@@ -4,6 +4,7 @@
 package data
 
 import (
+	"fmt"
 	"io"
 	"slices"
 
@@ -223,6 +224,9 @@ func (n *lane) encode(d Document) error {
 		return fault.Configf("data: %s is text: want a tokenizer", d.ID)
 	} else {
 		ids = n.enc.Encode(ids, d.Text)
+		if e, ok := n.enc.(interface{ Err() error }); ok && e.Err() != nil {
+			return fmt.Errorf("data: %s: %w", d.ID, e.Err())
+		}
 		if err := n.check(ids); err != nil {
 			return err
 		}

@@ -15,8 +15,9 @@ import (
 )
 
 // An Encoder turns text into ids, without special ones, and appends them to dst.
-// It is called by several goroutines at a time. The tokenizers of package token
-// are encoders.
+// It is called by several goroutines at a time. One that can fail has a method
+// Err() error too, and its texts are not used after a failure. The tokenizers of
+// package token are encoders.
 type Encoder interface {
 	Encode(dst []int32, text []byte) []int32
 }
