@@ -43,11 +43,11 @@ type Plan struct {
 // Total is the predicted peak of the process in bytes.
 func (p Plan) Total() int { return p.Memory.Total() + p.Other }
 
-// enough is the number of tokens in a micro-batch above which larger ones are
-// no faster.
-const enough = 2048
+// Enough is the number of tokens to compute at a time above which larger batches
+// are no faster.
+const Enough = 2048
 
-// Choose finds the largest micro-batch of at most 2048 tokens that fits, with as
+// Choose finds the largest micro-batch of at most [Enough] tokens that fits, with as
 // little recomputation as possible; results do not depend on either. Where not
 // even one row fits, the error says how much it would take.
 func Choose(r Request, predict Predictor) (Plan, error) {
@@ -90,7 +90,7 @@ func (r Request) micros() []int {
 	}
 	var ms []int
 	for m := r.Rows; m > 0; m-- {
-		if r.Rows%m == 0 && (m == 1 || m*r.Sequence <= enough) {
+		if r.Rows%m == 0 && (m == 1 || m*r.Sequence <= Enough) {
 			ms = append(ms, m)
 		}
 	}

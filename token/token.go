@@ -185,7 +185,8 @@ func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.eos >= 0 }
 
 // Files is what to copy beside a model: file names and contents, as they were
 // read or as [Train] made them. A SentencePiece model that stands alone gets a
-// tokenizer_config.json that tells Hugging Face tools what it is. The contents are shared and must not be changed.
+// tokenizer_config.json that tells Hugging Face tools what it is. The contents
+// are shared and must not be changed.
 func (t *Tokenizer) Files() map[string][]byte { return maps.Clone(t.files) }
 
 // Err is the first failure of a splitting pattern since the tokenizer was

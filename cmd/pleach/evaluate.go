@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"iter"
 	"time"
 
@@ -13,12 +14,13 @@ import (
 	"pleach/infer"
 	"pleach/internal/fault"
 	"pleach/model"
+	"pleach/plan"
 	"pleach/track"
 	"pleach/train"
 )
 
 // scoredRows is the number of rows of T ids that are scored at a time.
-func scoredRows(T int) int { return max(1, 2048/T) }
+func scoredRows(T int) int { return max(1, plan.Enough/T) }
 
 // scoredRows is the number of rows that evaluation scores at a time: no more than
 // the largest text has windows.
@@ -42,17 +44,21 @@ type heldOut struct {
 }
 
 // openTexts reads what the recipe wants measured during training.
-func (p *prepared) openTexts() error {
+func (p *prepared) openTexts(ctx context.Context) error {
 	r := p.recipe.Evaluate
 	if len(r.Perplexity) == 0 {
 		return nil
 	}
+	m := &source{dir: p.recipe.Model.Path, config: p.model, tokenizer: p.tokenizer}
 	for _, h := range r.Perplexity {
-		docs, err := readHeldOut(data.Source{Paths: []string{h.Path}, Name: h.Name}, p.encoder())
-		if err != nil {
-			return err
+		text := heldOut{name: h.Name, alarm: float64(h.Alarm) / 100}
+		for d, err := range heldOutOf(ctx, data.Source{Paths: []string{h.Path}, Name: h.Name}, m, func(int) {}) {
+			if err != nil {
+				return err
+			}
+			text.docs = append(text.docs, d)
 		}
-		p.texts = append(p.texts, heldOut{h.Name, float64(h.Alarm) / 100, docs})
+		p.texts = append(p.texts, text)
 	}
 	var err error
 	p.first, err = firstOf(specialsOf(p.model, p.tokenizer))
@@ -73,13 +79,6 @@ func (p *prepared) evaluation(e engine.Engine) (train.Evaluate, error) {
 	return train.Evaluate{Every: r.Every, AtStart: r.AtStart, Run: score}, nil
 }
 
-func (p *prepared) encoder() data.Encoder {
-	if p.tokenizer == nil {
-		return nil
-	}
-	return p.tokenizer
-}
-
 // firstOf is the id that stands before a document: begin-of-sequence, else
 // end-of-sequence.
 func firstOf(bos, eos int32) (int32, error) {
@@ -90,25 +89,6 @@ func firstOf(bos, eos int32) (int32, error) {
 		return eos, nil
 	}
 	return 0, fault.Dataf("perplexity: neither begin- nor end-of-sequence is known to condition the first id on")
-}
-
-// readHeldOut reads all documents of a text into memory as ids.
-func readHeldOut(src data.Source, enc data.Encoder) ([]eval.Document, error) {
-	var docs []eval.Document
-	for d, err := range data.Documents(src) {
-		if err != nil {
-			return nil, err
-		}
-		switch {
-		case d.IDs != nil:
-			docs = append(docs, eval.Document{IDs: d.IDs})
-		case enc == nil:
-			return nil, fault.Dataf("held-out text %s: document %s is text, and the model has no tokenizer", src.Name, d.ID)
-		default:
-			docs = append(docs, eval.Document{IDs: enc.Encode(nil, d.Text), Bytes: len(d.Text)})
-		}
-	}
-	return docs, nil
 }
 
 func scoreTexts(s *infer.Scorer, T int, first int32, texts []heldOut) ([]train.Score, error) {

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,6 @@ import (
 
 	"pleach/blob"
 	"pleach/ckpt"
-	"pleach/config"
 	"pleach/engine/cpu"
 	"pleach/infer"
 	"pleach/internal/unit"
@@ -47,7 +45,7 @@ it came from, which parameters decay, and the plan.`,
 				return err
 			}
 			if info, err := os.Stat(args[0]); err == nil && !info.IsDir() {
-				return inspectRecipe(c.Context(), c.OutOrStdout(), args)
+				return withRecipe(c.Context(), args, func(p *prepared) error { return p.inspect(c.OutOrStdout()) })
 			}
 			if len(args) > 1 {
 				return errUsage(c, "got %q after a model, want nothing", args[1])
@@ -60,20 +58,9 @@ it came from, which parameters decay, and the plan.`,
 	return c
 }
 
-func inspectRecipe(ctx context.Context, w io.Writer, args []string) error {
-	r, err := config.Load(args[0], args[1:])
-	if err != nil {
-		return err
-	}
-	p, err := prepare(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	if _, err := w.Write(r.Effective()); err != nil {
-		return printed(err)
-	}
-	if _, err := fmt.Fprintln(w); err != nil {
+// inspect prints a recipe as it would run, and the plan.
+func (p *prepared) inspect(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s\n", p.recipe.Effective()); err != nil {
 		return printed(err)
 	}
 	p.describe(w)
@@ -97,16 +84,7 @@ operands, shape, FLOPs, bytes and the memory alive.`,
 			if name != "" && !slices.Contains(programNames(), name) {
 				return errUsage(c, "--program: got %q, want one of %s", name, strings.Join(programNames(), ", "))
 			}
-			r, err := config.Load(args[0], args[1:])
-			if err != nil {
-				return err
-			}
-			p, err := prepare(c.Context(), r)
-			if err != nil {
-				return err
-			}
-			defer p.close()
-			return p.print(c.OutOrStdout(), name)
+			return withRecipe(c.Context(), args, func(p *prepared) error { return p.print(c.OutOrStdout(), name) })
 		},
 	}
 	c.Flags().StringVar(&name, "program", "", "only this one: accumulate, update or score")
@@ -120,7 +98,7 @@ func (p *prepared) print(w io.Writer, name string) error {
 		return err
 	}
 	T := p.recipe.Data.Sequence
-	score, err := model.Score(p.model.Spec, plain(), 0, model.Batch{B: scoredRows(T), T: T}, 0)
+	score, err := model.Score(p.model.Spec, plain(), 0, model.Batch{B: p.scoredRows(), T: T}, 0)
 	if err != nil {
 		return err
 	}

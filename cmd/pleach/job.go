@@ -62,8 +62,8 @@ func prepare(ctx context.Context, r *config.Recipe) (_ *prepared, err error) {
 		}
 	}()
 	for _, step := range []func() error{
-		p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData, p.openTexts,
-		func() error { return p.setLength(ctx) }, p.choosePlan,
+		p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData,
+		func() error { return p.openTexts(ctx) }, func() error { return p.setLength(ctx) }, p.choosePlan,
 	} {
 		err := step()
 		if stopped := interrupted(ctx); stopped != nil {
@@ -74,6 +74,21 @@ func prepare(ctx context.Context, r *config.Recipe) (_ *prepared, err error) {
 		}
 	}
 	return p, nil
+}
+
+// withRecipe prepares the recipe of a command line, a file and its overrides, for
+// what use does with it.
+func withRecipe(ctx context.Context, args []string, use func(p *prepared) error) error {
+	r, err := config.Load(args[0], args[1:])
+	if err != nil {
+		return err
+	}
+	p, err := prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return use(p)
 }
 
 func (p *prepared) close() {

@@ -74,8 +74,9 @@ type quickstart struct {
 
 	stdout, stderr io.Writer
 
-	began time.Time
-	plan  quickPlan
+	began  time.Time
+	plan   quickPlan
+	corpus *corpus.Corpus // once it is found
 }
 
 // stage is one of the three trainings.
@@ -121,13 +122,16 @@ func (q *quickstart) run(ctx context.Context) error {
 	return q.report(ctx)
 }
 
-// findTexts finds the texts that were named, or some on this machine.
-func findTexts(ctx context.Context, named []string) (*corpus.Corpus, error) {
-	c, err := corpus.Find(ctx, named)
-	if errors.Is(err, fault.Config) {
-		return nil, fmt.Errorf("%w; pleach quickstart --help says how texts are named by --text", err)
+// findTexts finds the texts that were named, or some on this machine, once: it
+// looks at thousands of files.
+func (q *quickstart) findTexts(ctx context.Context, named []string) (_ *corpus.Corpus, err error) {
+	if q.corpus == nil {
+		q.corpus, err = corpus.Find(ctx, named)
 	}
-	return c, err
+	if errors.Is(err, fault.Config) {
+		err = fmt.Errorf("%w; pleach quickstart --help says how texts are named by --text", err)
+	}
+	return q.corpus, err
 }
 
 // makeTexts writes the texts of the plan.
@@ -136,7 +140,7 @@ func (q *quickstart) makeTexts(ctx context.Context) error {
 	if exists(dir) {
 		return nil
 	}
-	c, err := findTexts(ctx, q.plan.Text)
+	c, err := q.findTexts(ctx, q.plan.Text)
 	if err != nil {
 		return err
 	}

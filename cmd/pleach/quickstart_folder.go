@@ -51,7 +51,7 @@ func (q *quickstart) prepare(ctx context.Context) error {
 		q.say("%s: goes on with its plan: %s", q.out, q.plan.Sizes.describe())
 		return nil
 	}
-	c, err := findTexts(ctx, texts)
+	c, err := q.findTexts(ctx, texts)
 	if err != nil {
 		return err
 	}

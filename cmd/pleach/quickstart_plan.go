@@ -10,6 +10,7 @@ import (
 	"pleach/internal/fault"
 	"pleach/model"
 	"pleach/optim"
+	"pleach/plan"
 	"pleach/program"
 	"pleach/train"
 )
@@ -87,7 +88,7 @@ func (s sizing) programs() (acc, upd *program.Program, batch model.Batch, err er
 	if err != nil {
 		return nil, nil, batch, err
 	}
-	batch = model.Batch{B: min(s.Batch, max(1, 2048/s.Sequence)), T: s.Sequence}
+	batch = model.Batch{B: min(s.Batch, max(1, plan.Enough/s.Sequence)), T: s.Sequence}
 	a := optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1}
 	acc, upd, err = train.Programs(spec, plain(), batch, a)
 	return acc, upd, batch, err

@@ -10,6 +10,7 @@ import (
 	"pleach/engine/cpu"
 	"pleach/infer"
 	"pleach/model"
+	"pleach/plan"
 	"pleach/program"
 )
 
@@ -35,7 +36,7 @@ type scorer struct {
 
 // ahead is also the number of ids that a program computes at a time, as far as
 // rows are not longer.
-const ahead = 2048
+const ahead = plan.Enough
 
 func (s *scorer) close() {
 	if s.engine != nil {

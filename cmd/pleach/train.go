@@ -40,12 +40,14 @@ where each value came from, and what it would take.`,
   pleach train recipe.yaml data.sources.0.weight=0.5 --dry-run`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if dry {
+				return withRecipe(c.Context(), args, func(p *prepared) error {
+					return p.dryRun(c.OutOrStdout(), c.ErrOrStderr())
+				})
+			}
 			r, err := config.Load(args[0], args[1:])
 			if err != nil {
 				return err
-			}
-			if dry {
-				return dryRun(c.Context(), r, c.OutOrStdout(), c.ErrOrStderr())
 			}
 			_, err = trainRecipe(c.Context(), r, newProgress(c.ErrOrStderr()))
 			return err
@@ -103,17 +105,12 @@ func (p *prepared) train(ctx context.Context, sink track.Sink) (train.Result, er
 }
 
 // dryRun prints what a run would be.
-func dryRun(ctx context.Context, r *config.Recipe, stdout, stderr io.Writer) error {
-	p, err := prepare(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer p.close()
-	if _, err := stdout.Write(r.Effective()); err != nil {
-		return err
+func (p *prepared) dryRun(stdout, stderr io.Writer) error {
+	if _, err := stdout.Write(p.recipe.Effective()); err != nil {
+		return printed(err)
 	}
 	p.describe(stderr)
-	_, err = p.sameRun()
+	_, err := p.sameRun()
 	return err
 }
 
