@@ -8,7 +8,7 @@ import "math"
 // SumSquares is sum + Σ_i weight·g[i]², a left fold in index order in float64.
 // weight is one over the number of ranks that hold the elements, so that a sum
 // over ranks counts each once.
-func SumSquares(sum float64, g []float32, weight float64) float64 {
+func (l Level) SumSquares(sum float64, g []float32, weight float64) float64 {
 	for _, v := range g {
 		sum += float64(weight * float64(float64(v)*float64(v)))
 	}
@@ -50,7 +50,7 @@ func NewAdamWStep(beta1, beta2, eps, decay, lr float64, t int64) AdamWStep {
 // Differs: the paper's schedule multiplier scales decay without lr; as in
 // PyTorch, decay is multiplied by lr. PyTorch groups the operations otherwise:
 // the weights agree within a few units in the last place of the update.
-func AdamW(p, m, v, g []float32, scale float32, a AdamWStep) {
+func (l Level) AdamW(p, m, v, g []float32, scale float32, a AdamWStep) {
 	m, v, g = m[:len(p)], v[:len(p)], g[:len(p)]
 	for i, x := range p {
 		h := scale * g[i]

@@ -13,7 +13,9 @@ import (
 // TestAdamWGolden: ten steps of PyTorch's AdamW in float32. Weights agree within
 // two units in the last place of the larger of weight and step, moments within
 // the rounding of their terms. testdata/adamw.py wrote the file.
-func TestAdamWGolden(t *testing.T) {
+func TestAdamWGolden(t *testing.T) { each(t, testAdamWGolden) }
+
+func testAdamWGolden(t *testing.T, l Level) {
 	var file struct {
 		Start []float32
 		Scale float32
@@ -33,7 +35,7 @@ func TestAdamWGolden(t *testing.T) {
 	n := len(p)
 	m, v, mSize := make([]float32, n), make([]float32, n), make([]float64, n)
 	for i, s := range file.Steps {
-		AdamW(p, m, v, s.Grad, file.Scale, NewAdamWStep(0.9, 0.95, 1e-8, 0.1, s.LR, int64(i+1)))
+		l.AdamW(p, m, v, s.Grad, file.Scale, NewAdamWStep(0.9, 0.95, 1e-8, 0.1, s.LR, int64(i+1)))
 		for j, g := range s.Grad {
 			mSize[j] = 0.9*mSize[j] + 0.1*math.Abs(float64(file.Scale*g))
 		}

@@ -12,8 +12,8 @@ const keyTile = 64
 
 // AttentionScratch is the number of elements of scratch that Attention takes
 // for n queries.
-func AttentionScratch(a Heads, n int) int {
-	return n*keyTile + 2*n + GemmScratch
+func (l Level) AttentionScratch(a Heads, n int) int {
+	return n*keyTile + 2*n + l.GemmScratch()
 }
 
 // Attention is causal attention of the queries t0 ≤ t < t1 of query head h in
@@ -38,7 +38,7 @@ func AttentionScratch(a Heads, n int) int {
 // Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018,
 // arXiv:1805.02867, algorithm 3; Dao et al., "FlashAttention", 2022,
 // arXiv:2205.14135, algorithm 1.
-func Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t0, t1 int,
+func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t0, t1 int,
 	scratch []float32,
 ) {
 	if t0 >= t1 {
@@ -56,12 +56,12 @@ func Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t0, t1 int,
 	clearTile(out, n, a.K, HK)
 	for u0 := firstKey(positions, t0, t1); u0 < t1; u0 += keyTile {
 		w := min(keyTile, t1-u0)
-		GemmNT(s, q[t0*W:], k[u0*W:], n, w, a.K, keyTile, W, W, false, scratch)
+		l.GemmNT(s, q[t0*W:], k[u0*W:], n, w, a.K, keyTile, W, W, false, scratch)
 		for i := range n {
 			lo, hi := window(positions, t0+i, u0, w)
 			softmaxTile(s[i*keyTile:][:w], lo, hi, scale, &top[i], &sum[i], out[i*HK:][:a.K])
 		}
-		GemmNN(out, s, v[u0*W:], n, a.K, w, HK, keyTile, W, true, scratch)
+		l.GemmNN(out, s, v[u0*W:], n, a.K, w, HK, keyTile, W, true, scratch)
 	}
 	for i := range n {
 		finish(out[i*HK:][:a.K], sum[i])

@@ -8,8 +8,8 @@ const queryTile = 64
 
 // AttentionGradScratch is the number of elements of scratch that AttentionGrad
 // takes for a row of T tokens.
-func AttentionGradScratch(a Heads, T int) int {
-	return T*(a.H/a.G) + 2*queryTile*keyTile + 2*a.K*keyTile + GemmScratch
+func (l Level) AttentionGradScratch(a Heads, T int) int {
+	return T*(a.H/a.G) + 2*queryTile*keyTile + 2*a.K*keyTile + l.GemmScratch()
 }
 
 // AttentionGrad is the gradient of Attention for one row of T = len(positions)
@@ -30,11 +30,11 @@ func AttentionGradScratch(a Heads, T int) int {
 // group and then t for dk and dv, in rising order.
 //
 // Dao et al., "FlashAttention", 2022, arXiv:2205.14135, algorithm 4.
-func AttentionGrad(dqkv, qkv, o, lse, do []float32, positions []int32, a Heads, g int,
+func (l Level) AttentionGrad(dqkv, qkv, o, lse, do []float32, positions []int32, a Heads, g int,
 	scratch []float32,
 ) {
 	T, rep := len(positions), a.H/a.G
-	w := attnGrad{Heads: a, dqkv: dqkv, qkv: qkv, lse: lse, do: do, positions: positions, g: g}
+	w := attnGrad{Level: l, Heads: a, dqkv: dqkv, qkv: qkv, lse: lse, do: do, positions: positions, g: g}
 	w.delta, scratch = scratch[:T*rep], scratch[T*rep:]
 	w.p, scratch = scratch[:queryTile*keyTile], scratch[queryTile*keyTile:]
 	w.ds, scratch = scratch[:queryTile*keyTile], scratch[queryTile*keyTile:]
@@ -55,6 +55,7 @@ func AttentionGrad(dqkv, qkv, o, lse, do []float32, positions []int32, a Heads, 
 
 // attnGrad is one call of AttentionGrad.
 type attnGrad struct {
+	Level
 	Heads
 	dqkv, qkv, lse, do []float32
 	positions          []int32
@@ -90,13 +91,13 @@ func (w *attnGrad) tile(h, t0, m, u0, n int) {
 	}
 	W, HK := w.Width(), w.H*w.K
 	q, do := w.qkv[w.at(t0, h):], w.do[t0*HK+h*w.K:]
-	GemmNN(w.p, q, w.kT, m, n, w.K, keyTile, W, keyTile, false, w.scratch)
-	GemmNN(w.ds, do, w.vT, m, n, w.K, keyTile, HK, keyTile, false, w.scratch)
+	w.GemmNN(w.p, q, w.kT, m, n, w.K, keyTile, W, keyTile, false, w.scratch)
+	w.GemmNN(w.ds, do, w.vT, m, n, w.K, keyTile, HK, keyTile, false, w.scratch)
 	w.softmax(h, t0, m, u0, n)
 	k, dk, dv := w.at(u0, w.H+w.g), w.at(u0, w.H+w.g), w.at(u0, w.H+w.G+w.g)
-	GemmTN(w.dqkv[dv:], w.p, do, n, w.K, m, W, keyTile, HK, true, w.scratch)
-	GemmTN(w.dqkv[dk:], w.ds, q, n, w.K, m, W, keyTile, W, true, w.scratch)
-	GemmNN(w.dqkv[w.at(t0, h):], w.ds, w.qkv[k:], m, w.K, n, W, keyTile, W, true, w.scratch)
+	w.GemmTN(w.dqkv[dv:], w.p, do, n, w.K, m, W, keyTile, HK, true, w.scratch)
+	w.GemmTN(w.dqkv[dk:], w.ds, q, n, w.K, m, W, keyTile, W, true, w.scratch)
+	w.GemmNN(w.dqkv[w.at(t0, h):], w.ds, w.qkv[k:], m, w.K, n, W, keyTile, W, true, w.scratch)
 }
 
 // softmax turns q·k in p into probabilities, and do·v in ds into the gradient of

@@ -11,6 +11,7 @@ import (
 
 // attnCase is a row of documents with random fused rows.
 type attnCase struct {
+	level Level
 	Heads
 	T         int
 	positions []int32
@@ -19,7 +20,7 @@ type attnCase struct {
 
 func (b bench) attention(T int) attnCase {
 	G := 1 + b.IntN(2)
-	c := attnCase{Heads{G * (1 + b.IntN(3)), G, 2 * (1 + b.IntN(20))}, T, make([]int32, T), nil}
+	c := attnCase{b.level, Heads{G * (1 + b.IntN(3)), G, 2 * (1 + b.IntN(20))}, T, make([]int32, T), nil}
 	for t, p := 0, b.IntN(3)*100; t < T; t++ { // some rows begin inside a document
 		c.positions[t] = int32(p)
 		p++
@@ -82,36 +83,38 @@ func (c attnCase) twin(do []float64) (o, lse, dqkv, size []float64) {
 func (c attnCase) run(o, lse []float32, cuts []int, scratch []float32) {
 	for h := range c.H {
 		for i := range len(cuts) - 1 {
-			Attention(o, lse, c.qkv, c.positions, c.Heads, h, cuts[i], cuts[i+1],
-				scratch[:AttentionScratch(c.Heads, cuts[i+1]-cuts[i])])
+			c.level.Attention(o, lse, c.qkv, c.positions, c.Heads, h, cuts[i], cuts[i+1],
+				scratch[:c.level.AttentionScratch(c.Heads, cuts[i+1]-cuts[i])])
 		}
 	}
 }
 
 func (c attnCase) grad(dqkv, o, lse, do, scratch []float32) {
 	for g := range c.G {
-		AttentionGrad(dqkv, c.qkv, o, lse, do, c.positions, c.Heads, g, scratch)
+		c.level.AttentionGrad(dqkv, c.qkv, o, lse, do, c.positions, c.Heads, g, scratch)
 	}
 }
 
 // TestAttentionTwin: outputs are averages of values N(0,1), so the budget is
 // absolute. That of the gradients is relative to their terms, plus the rounding
 // of do·v − delta. All are about twice what 3000 rows showed.
-func TestAttentionTwin(t *testing.T) {
-	b := newBench(t)
+func TestAttentionTwin(t *testing.T) { each(t, testAttentionTwin) }
+
+func testAttentionTwin(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 24 {
 		c := b.attention(b.size(200))
 		nan := float32(math.NaN())
 		n := c.T * c.H * c.K
 		o, lse, do := b.out(n), b.out(c.T*c.H), b.normal(n)
 		dqkv := b.out(c.T * c.Width())
-		scratch := fill(AttentionScratch(c.Heads, c.T)+AttentionGradScratch(c.Heads, c.T),
+		scratch := fill(l.AttentionScratch(c.Heads, c.T)+l.AttentionGradScratch(c.Heads, c.T),
 			func(int) float64 { return float64(nan) })
 		wantO, wantLSE, wantD, size := c.twin(wide(do))
 		c.run(o, lse, []int{0, c.T}, scratch)
 		near(t, "o", o, wantO, ones(n, 1), 48*eps)
 		near(t, "lse", lse, wantLSE, ones(c.T*c.H, 4), 10*eps)
-		c.grad(dqkv, o, lse, do, scratch[:AttentionGradScratch(c.Heads, c.T)])
+		c.grad(dqkv, o, lse, do, scratch[:l.AttentionGradScratch(c.Heads, c.T)])
 		for i := range size {
 			size[i] += 4
 		}
@@ -137,10 +140,12 @@ func ones(n int, v float64) []float64 {
 
 // TestAttentionDocuments: the tokens of a document do not feel what stands
 // before it, nor what comes after them, nor where tiles of queries begin.
-func TestAttentionDocuments(t *testing.T) {
-	b := newBench(t)
+func TestAttentionDocuments(t *testing.T) { each(t, testAttentionDocuments) }
+
+func testAttentionDocuments(t *testing.T, l Level) {
+	b := newBench(t, l)
 	a, T := Heads{4, 2, 16}, 150
-	c := attnCase{a, T, make([]int32, T), b.normal(T * a.Width())}
+	c := attnCase{l, a, T, make([]int32, T), b.normal(T * a.Width())}
 	const cutAt = 70
 	for t := range T {
 		c.positions[t] = int32(t)
@@ -149,7 +154,7 @@ func TestAttentionDocuments(t *testing.T) {
 		}
 	}
 	n := T * a.H * a.K
-	scratch := make([]float32, AttentionScratch(a, T)+AttentionGradScratch(a, T))
+	scratch := make([]float32, l.AttentionScratch(a, T)+l.AttentionGradScratch(a, T))
 	o, lse, do := make([]float32, n), make([]float32, T*a.H), b.normal(n)
 	d := make([]float32, T*a.Width())
 	c.run(o, lse, []int{0, T}, scratch)
@@ -174,15 +179,17 @@ func TestAttentionDocuments(t *testing.T) {
 }
 
 // TestAttentionLarge: scores far beyond the range of exp, −Inf and NaN.
-func TestAttentionLarge(t *testing.T) {
+func TestAttentionLarge(t *testing.T) { each(t, testAttentionLarge) }
+
+func testAttentionLarge(t *testing.T, l Level) {
 	a, T := Heads{1, 1, 2}, 130
-	c := attnCase{a, T, make([]int32, T), make([]float32, T*6)}
+	c := attnCase{l, a, T, make([]int32, T), make([]float32, T*6)}
 	for t := range T {
 		c.positions[t] = int32(t)
 		copy(c.qkv[6*t:], []float32{100, 0, float32(100 * t), 0, float32(t), 1})
 	}
 	o, lse := make([]float32, 2*T), make([]float32, T)
-	scratch := make([]float32, AttentionScratch(a, T))
+	scratch := make([]float32, l.AttentionScratch(a, T))
 	c.run(o, lse, []int{0, T}, scratch)
 	for t2 := range T { // the newest key wins by a score of 7000
 		same(t, "o", o[2*t2:][:2], []float32{float32(t2), 1})
@@ -202,8 +209,10 @@ func TestAttentionLarge(t *testing.T) {
 
 // TestAttentionCached decodes a document token by token, and gets the bits of
 // Attention.
-func TestAttentionCached(t *testing.T) {
-	b := newBench(t)
+func TestAttentionCached(t *testing.T) { each(t, testAttentionCached) }
+
+func testAttentionCached(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 6 {
 		c := b.attention(1 + b.IntN(150))
 		for t := range c.positions {
@@ -211,7 +220,7 @@ func TestAttentionCached(t *testing.T) {
 		}
 		n, HK, W := c.T*c.H*c.K, c.H*c.K, c.Width()
 		o, lse, got := make([]float32, n), make([]float32, c.T*c.H), b.out(n)
-		c.run(o, lse, []int{0, c.T}, make([]float32, AttentionScratch(c.Heads, c.T)))
+		c.run(o, lse, []int{0, c.T}, make([]float32, l.AttentionScratch(c.Heads, c.T)))
 		const slots, slot = 3, 1
 		S := c.T + 2
 		cache := b.out(slots * S * 2 * c.G * c.K)
@@ -220,8 +229,8 @@ func TestAttentionCached(t *testing.T) {
 			row := c.qkv[t*W:][:W]
 			CacheAppend(cache, row, []int32{slot}, c.positions[t:t+1], S, c.Heads)
 			half := c.H / 2
-			AttentionCached(got[t*HK:][:HK], row, cache, slot, t, S, c.Heads, 0, half, scratch)
-			AttentionCached(got[t*HK:][:HK], row, cache, slot, t, S, c.Heads, half, c.H, scratch)
+			l.AttentionCached(got[t*HK:][:HK], row, cache, slot, t, S, c.Heads, 0, half, scratch)
+			l.AttentionCached(got[t*HK:][:HK], row, cache, slot, t, S, c.Heads, half, c.H, scratch)
 		}
 		same(t, "o", got, o)
 		row := 2 * c.G * c.K
@@ -231,26 +240,32 @@ func TestAttentionCached(t *testing.T) {
 }
 
 func BenchmarkAttention(b *testing.B) {
+	for _, l := range Levels() {
+		b.Run(l.String(), func(b *testing.B) { benchAttention(b, l) })
+	}
+}
+
+func benchAttention(b *testing.B, l Level) {
 	a, T := Heads{8, 8, 64}, 512
-	c := attnCase{a, T, make([]int32, T), nil}
+	c := attnCase{l, a, T, make([]int32, T), nil}
 	c.qkv = fill(T*a.Width(), func(i int) float64 { return math.Sin(float64(i)) })
 	for t := range T {
 		c.positions[t] = int32(t)
 	}
 	o, lse := make([]float32, T*a.H*a.K), make([]float32, T*a.H)
 	dqkv := make([]float32, T*a.Width())
-	scratch := make([]float32, AttentionScratch(a, T)+AttentionGradScratch(a, T))
+	scratch := make([]float32, l.AttentionScratch(a, T)+l.AttentionGradScratch(a, T))
 	b.Run("forward/[512,8,64]", func(b *testing.B) {
 		for b.Loop() {
 			for t := 0; t < T; t += 64 {
-				Attention(o, lse, c.qkv, c.positions, a, 3, t, t+64, scratch)
+				c.level.Attention(o, lse, c.qkv, c.positions, a, 3, t, t+64, scratch)
 			}
 		}
 		report(b, 2*T*(T+1)*a.K)
 	})
 	b.Run("backward/[512,8,64]", func(b *testing.B) {
 		for b.Loop() {
-			AttentionGrad(dqkv, c.qkv, o, lse, o, c.positions, a, 3, scratch)
+			c.level.AttentionGrad(dqkv, c.qkv, o, lse, o, c.positions, a, 3, scratch)
 		}
 		report(b, 5*T*(T+1)*a.K)
 	})

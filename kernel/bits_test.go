@@ -25,8 +25,10 @@ func (f fixed) floats(n int) []float32 {
 // TestBits: the bits of every kernel, equal on all architectures and for every
 // GOAMD64. A changed order of a sum, or a product fused into it, shows here.
 // RoPETable is left out: math.Sincos promises no bits.
-func TestBits(t *testing.T) {
-	for _, c := range kernelCases() {
+func TestBits(t *testing.T) { each(t, testBits) }
+
+func testBits(t *testing.T, l Level) {
+	for _, c := range kernelCases(l) {
 		h := fnv.New32a()
 		for _, x := range c.run() {
 			for _, v := range x {
@@ -43,8 +45,10 @@ func TestBits(t *testing.T) {
 }
 
 // TestNoAllocations: a kernel lives from what it is given.
-func TestNoAllocations(t *testing.T) {
-	for _, c := range kernelCases() {
+func TestNoAllocations(t *testing.T) { each(t, testNoAllocations) }
+
+func testNoAllocations(t *testing.T, l Level) {
+	for _, c := range kernelCases(l) {
 		c.run() // makes the operands
 		if n := testing.AllocsPerRun(3, func() { c.call() }); n != 0 {
 			t.Errorf("%s: %v allocations, want none", c.name, n)

@@ -35,7 +35,7 @@ const AttentionCachedScratch = keyTile
 //
 // The result has the bits of Attention for a document that begins at the
 // beginning of its row, if all that it masks is finite.
-func AttentionCached(o, qkv, cache []float32, slot, position, S int, a Heads, h0, h1 int,
+func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a Heads, h0, h1 int,
 	scratch []float32,
 ) {
 	C, scale := 2*a.G*a.K, invSqrt(a.K)
@@ -51,7 +51,7 @@ func AttentionCached(o, qkv, cache []float32, slot, position, S int, a Heads, h0
 			clear(s)
 			gemmDots(s, q, seq[u0*C+k:], 1, w, a.K, w, a.K, C)
 			softmaxTile(s, 0, w, scale, &top, &sum, out)
-			GemmNN(out, s, seq[u0*C+v:], 1, a.K, w, a.K, w, C, true, nil)
+			l.GemmNN(out, s, seq[u0*C+v:], 1, a.K, w, a.K, w, C, true, nil)
 		}
 		finish(out, sum)
 	}

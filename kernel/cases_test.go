@@ -22,16 +22,16 @@ func (c kernelCase) run() [][]float32 { c.call(); return c.out }
 
 // kernelCases are all kernels, with the same operands on every host. The
 // operands of one do not depend on the others before it.
-func kernelCases() []kernelCase {
-	return append(append(productCases(), rowCases()...), headCases()...)
+func kernelCases(l Level) []kernelCase {
+	return append(append(productCases(l), rowCases(l)...), headCases(l)...)
 }
 
 func newFixed(seed uint64) fixed { return fixed{rand.New(rand.NewPCG(seed, 2))} }
 
-func productCases() []kernelCase {
+func productCases(l Level) []kernelCase {
 	const m, n, k = 66, 130, 131
 	f := newFixed(1)
-	a, b, c, s := f.floats(m*k), f.floats(n*k), f.floats(m*n), make([]float32, GemmScratch)
+	a, b, c, s := f.floats(m*k), f.floats(n*k), f.floats(m*n), make([]float32, l.GemmScratch())
 	gemm := func(form string, m, n int, call func(c []float32)) kernelCase {
 		c := append([]float32(nil), c[:m*n]...)
 		return kernelCase{"Gemm" + form, m * n, 2 * m * n * k, [][]float32{c}, func() { call(c) }}
@@ -44,38 +44,38 @@ func productCases() []kernelCase {
 	}
 	o, lse, dqkv := make([]float32, T*h.H*h.K), make([]float32, T*h.H), make([]float32, T*h.Width())
 	cached, cache := make([]float32, h.H*h.K), make([]float32, T*2*h.G*h.K)
-	as, gs := make([]float32, AttentionScratch(h, T)), make([]float32, AttentionGradScratch(h, T))
+	as, gs := make([]float32, l.AttentionScratch(h, T)), make([]float32, l.AttentionGradScratch(h, T))
 	slots := make([]int32, T)
 	at := make([]int32, T)
 	for t := range at {
 		at[t] = int32(t)
 	}
 	return []kernelCase{
-		gemm("NT", m, n, func(c []float32) { GemmNT(c, a, b, m, n, k, n, k, k, true, s) }),
-		gemm("NN", m, n, func(c []float32) { GemmNN(c, a, b, m, n, k, n, k, n, true, s) }),
-		gemm("TN", m, n, func(c []float32) { GemmTN(c, a, b, m, n, k, n, m, n, true, s) }),
-		gemm("NT1", 1, n, func(c []float32) { GemmNT(c, a, b, 1, n, k, n, k, k, true, s) }),
+		gemm("NT", m, n, func(c []float32) { l.GemmNT(c, a, b, m, n, k, n, k, k, true, s) }),
+		gemm("NN", m, n, func(c []float32) { l.GemmNN(c, a, b, m, n, k, n, k, n, true, s) }),
+		gemm("TN", m, n, func(c []float32) { l.GemmTN(c, a, b, m, n, k, n, m, n, true, s) }),
+		gemm("NT1", 1, n, func(c []float32) { l.GemmNT(c, a, b, 1, n, k, n, k, k, true, s) }),
 		{"Attention", T * h.K, 4 * h.H * h.K * T * T / 2, [][]float32{o, lse}, func() {
 			for j := range h.H {
-				Attention(o, lse, qkv, pos, h, j, 0, T, as)
+				l.Attention(o, lse, qkv, pos, h, j, 0, T, as)
 			}
 		}},
 		{"AttentionGrad", T * h.Width(), 14 * h.H * h.K * T * T / 2, [][]float32{dqkv}, func() {
 			for j := range h.H { // on its own, it has what it needs
-				Attention(o, lse, qkv, pos, h, j, 0, T, as)
+				l.Attention(o, lse, qkv, pos, h, j, 0, T, as)
 			}
 			for g := range h.G {
-				AttentionGrad(dqkv, qkv, o, lse, do, pos, h, g, gs)
+				l.AttentionGrad(dqkv, qkv, o, lse, do, pos, h, g, gs)
 			}
 		}},
 		{"AttentionCached", h.H * h.K, 4 * h.H * h.K * T, [][]float32{cached}, func() {
 			CacheAppend(cache, qkv, slots, at, T, h)
-			AttentionCached(cached, qkv, cache, 0, T-1, T, h, 0, h.H, as)
+			l.AttentionCached(cached, qkv, cache, 0, T-1, T, h, 0, h.H, as)
 		}},
 	}
 }
 
-func rowCases() []kernelCase {
+func rowCases(l Level) []kernelCase {
 	const N, D, F = 33, 130, 67
 	f := newFixed(2)
 	x, dy, w, y := f.floats(N*D), f.floats(N*D), f.floats(D), make([]float32, N*D)
@@ -98,28 +98,28 @@ func rowCases() []kernelCase {
 	sum := make([]float32, 1)
 	e := make([]float32, N*D)
 	return []kernelCase{
-		{"RMSNorm", N * D, 0, [][]float32{y}, func() { RMSNorm(y, x, w, 1e-5) }},
-		{"RMSNormInv", N * D, 0, [][]float32{r}, func() { RMSNormInv(r, x, D, 1e-5) }},
+		{"RMSNorm", N * D, 0, [][]float32{y}, func() { l.RMSNorm(y, x, w, 1e-5) }},
+		{"RMSNormInv", N * D, 0, [][]float32{r}, func() { l.RMSNormInv(r, x, D, 1e-5) }},
 		{"RMSNormGradX", N * D, 0, [][]float32{dx}, func() {
-			RMSNormInv(r, x, D, 1e-5)
-			RMSNormGradX(dx, dy, x, w, r)
+			l.RMSNormInv(r, x, D, 1e-5)
+			l.RMSNormGradX(dx, dy, x, w, r)
 		}},
 		{"RMSNormGradW", N * D, 0, [][]float32{dw}, func() {
-			RMSNormInv(r, x, D, 1e-5)
-			RMSNormGradW(dw, dy, x, r, 0, D)
+			l.RMSNormInv(r, x, D, 1e-5)
+			l.RMSNormGradW(dw, dy, x, r, 0, D)
 		}},
-		{"RoPE", N * D, 0, [][]float32{y}, func() { RoPE(y, x, pos, cos, sin, h, false) }},
-		{"SwiGLU", N * F, 0, [][]float32{gy}, func() { SwiGLU(gy, gx, F) }},
-		{"SwiGLUGrad", 2 * N * F, 0, [][]float32{gdx}, func() { SwiGLUGrad(gdx, gdy, gx, F) }},
+		{"RoPE", N * D, 0, [][]float32{y}, func() { l.RoPE(y, x, pos, cos, sin, h, false) }},
+		{"SwiGLU", N * F, 0, [][]float32{gy}, func() { l.SwiGLU(gy, gx, F) }},
+		{"SwiGLUGrad", 2 * N * F, 0, [][]float32{gdx}, func() { l.SwiGLUGrad(gdx, gdy, gx, F) }},
 		{"Embed", N * D, 0, [][]float32{y}, func() { Embed(y, table, ids, D, 2) }},
-		{"EmbedGrad", N * D, 0, [][]float32{table}, func() { EmbedGrad(table, dy, ids, D, 2, 0, D) }},
-		{"Add", N * D, 0, [][]float32{y}, func() { Add(y, x, dy) }},
-		{"AddInto", N * D, 0, [][]float32{acc}, func() { AddInto(acc, x) }},
-		{"Scale", N * D, 0, [][]float32{y}, func() { Scale(y, x, 0.3) }},
-		{"AddBias", N * D, 0, [][]float32{y}, func() { AddBias(y, x, w) }},
-		{"BiasGrad", N * D, 0, [][]float32{db}, func() { BiasGrad(db, dy, 0, D) }},
-		{"SumSquares", N * D, 0, [][]float32{sum}, func() { sum[0] = float32(SumSquares(1, x, 0.5)) }},
-		{"AdamW", N * D, 0, [][]float32{p, m, v}, func() { AdamW(p, m, v, dy, 0.1, step) }},
+		{"EmbedGrad", N * D, 0, [][]float32{table}, func() { l.EmbedGrad(table, dy, ids, D, 2, 0, D) }},
+		{"Add", N * D, 0, [][]float32{y}, func() { l.Add(y, x, dy) }},
+		{"AddInto", N * D, 0, [][]float32{acc}, func() { l.AddInto(acc, x) }},
+		{"Scale", N * D, 0, [][]float32{y}, func() { l.Scale(y, x, 0.3) }},
+		{"AddBias", N * D, 0, [][]float32{y}, func() { l.AddBias(y, x, w) }},
+		{"BiasGrad", N * D, 0, [][]float32{db}, func() { l.BiasGrad(db, dy, 0, D) }},
+		{"SumSquares", N * D, 0, [][]float32{sum}, func() { sum[0] = float32(l.SumSquares(1, x, 0.5)) }},
+		{"AdamW", N * D, 0, [][]float32{p, m, v}, func() { l.AdamW(p, m, v, dy, 0.1, step) }},
 		{"Exp32", N * D, 0, [][]float32{e}, func() {
 			for i, v := range x {
 				e[i] = Exp32(20 * v)
@@ -128,7 +128,7 @@ func rowCases() []kernelCase {
 	}
 }
 
-func headCases() []kernelCase {
+func headCases(l Level) []kernelCase {
 	const N, V, k = 17, 300, 4
 	f := newFixed(3)
 	z, labels, stats := f.floats(N*V), make([]int32, N), make([]float32, 3*N)
@@ -139,8 +139,8 @@ func headCases() []kernelCase {
 	value, id := make([]float32, N*k), make([]int32, N*k)
 	all := func() {
 		HeadStatsBegin(stats)
-		HeadStats(stats, z, labels, 0, 256, V)
-		HeadStats(stats, z[256:], labels, 256, V-256, V)
+		l.HeadStats(stats, z, labels, 0, 256, V)
+		l.HeadStats(stats, z[256:], labels, 256, V-256, V)
 	}
 	g := f.floats(N * V)
 	return []kernelCase{
@@ -154,7 +154,7 @@ func headCases() []kernelCase {
 			all()
 			HeadLoss(lse, loss, stats, labels)
 			copy(g, z)
-			HeadGrad(g, lse, labels, 0, V, V)
+			l.HeadGrad(g, lse, labels, 0, V, V)
 		}},
 		{"TopK", N * V, 0, [][]float32{value}, func() {
 			TopKBegin(value, id)
@@ -165,17 +165,19 @@ func headCases() []kernelCase {
 
 // BenchmarkKernel runs every kernel on a shape that fits the caches.
 func BenchmarkKernel(b *testing.B) {
-	for _, c := range kernelCases() {
-		b.Run(c.name, func(b *testing.B) {
-			for b.Loop() {
-				c.call()
-			}
-			ns := b.Elapsed().Seconds() * 1e9 / float64(b.N)
-			if c.flops > 0 {
-				b.ReportMetric(float64(c.flops)/ns, "GF/s")
-			} else {
-				b.ReportMetric(ns/float64(c.elems), "ns/element")
-			}
-		})
+	for _, l := range Levels() {
+		for _, c := range kernelCases(l) {
+			b.Run(l.String()+"/"+c.name, func(b *testing.B) {
+				for b.Loop() {
+					c.call()
+				}
+				ns := b.Elapsed().Seconds() * 1e9 / float64(b.N)
+				if c.flops > 0 {
+					b.ReportMetric(float64(c.flops)/ns, "GF/s")
+				} else {
+					b.ReportMetric(ns/float64(c.elems), "ns/element")
+				}
+			})
+		}
 	}
 }

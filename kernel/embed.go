@@ -28,7 +28,7 @@ func Embed(y, table []float32, ids []int32, D, first int) {
 //	dt[ids[n]−first,d] += dy[n,d]   for n = 0, 1, …
 //
 // dt is [V,D], dy is [N,D]; other ids are left out.
-func EmbedGrad(dt, dy []float32, ids []int32, D, first, d0, d1 int) {
+func (l Level) EmbedGrad(dt, dy []float32, ids []int32, D, first, d0, d1 int) {
 	V := rows(len(dt), D)
 	for n, id := range ids {
 		if v := int(id) - first; 0 <= v && v < V {

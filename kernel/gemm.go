@@ -18,9 +18,10 @@ const (
 
 	gemmFew = 16 // fewer rows of A than this do not pay for a copy of B
 
-	// GemmScratch is the number of elements of scratch that a product takes.
-	GemmScratch = gemmKC * gemmNC
 )
+
+// GemmScratch is the number of elements of scratch that a product takes.
+func (l Level) GemmScratch() int { return gemmKC * gemmNC }
 
 // GemmNT is C = A·Bᵀ, or C += A·Bᵀ if acc: the forward product of a linear layer
 // with weights [out,in].
@@ -30,7 +31,7 @@ const (
 // a is [m,k], b is [n,k], c is [m,n]; c must not overlap the others. scratch has
 // GemmScratch elements. B is transposed a block at a time for all m rows, so
 // tall tiles are cheaper: at 64 rows that costs about a tenth.
-func GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
+func (l Level) GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
 	if !acc {
 		clearTile(c, m, n, ldc)
 	}
@@ -55,7 +56,7 @@ func GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []f
 // a is [m,k], b is [k,n], c is [m,n]; c must not overlap the others. scratch has
 // GemmScratch elements, for a copy of a block of B: rows that are a power of two
 // apart fall on the same lines of the caches, and halve the speed.
-func GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
+func (l Level) GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
 	gemm(c, a, b, m, n, k, ldc, lda, 1, ldb, acc, scratch)
 }
 
@@ -66,7 +67,7 @@ func GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []f
 //
 // a is [k,m], b is [k,n], c is [m,n]; c must not overlap the others. scratch is
 // as for GemmNN.
-func GemmTN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
+func (l Level) GemmTN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
 	gemm(c, a, b, m, n, k, ldc, 1, lda, ldb, acc, scratch)
 }
 

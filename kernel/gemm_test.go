@@ -27,14 +27,14 @@ func (g product) at(i, j, p int) (x, y int) {
 	return p*g.lda + i, p*g.ldb + j
 }
 
-func (g product) run(c, a, b, scratch []float32) {
+func (g product) run(l Level, c, a, b, scratch []float32) {
 	switch g.form {
 	case "NT":
-		GemmNT(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
+		l.GemmNT(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
 	case "NN":
-		GemmNN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
+		l.GemmNN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
 	case "TN":
-		GemmTN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
+		l.GemmTN(c, a, b, g.m, g.n, g.k, g.ldc, g.lda, g.ldb, g.acc, scratch)
 	}
 }
 
@@ -73,9 +73,11 @@ func (b bench) product(form string) product {
 
 // TestGemmTwin compares the three forms with float64 within the bound of a left
 // fold, (k+1)·2⁻²⁴·Σ|a·b|, and with a plain left fold in float32, bit for bit.
-func TestGemmTwin(t *testing.T) {
-	b := newBench(t)
-	scratch := b.out(GemmScratch)
+func TestGemmTwin(t *testing.T) { each(t, testGemmTwin) }
+
+func testGemmTwin(t *testing.T, l Level) {
+	b := newBench(t, l)
+	scratch := b.out(l.GemmScratch())
 	for _, form := range []string{"NT", "NN", "TN"} {
 		for range 60 {
 			g := b.product(form)
@@ -88,7 +90,7 @@ func TestGemmTwin(t *testing.T) {
 				}
 			}
 			old := append([]float32(nil), c...)
-			g.run(c, a, bb, scratch)
+			g.run(l, c, a, bb, scratch)
 			for i := range g.m {
 				for j := range g.n {
 					var f float32
@@ -121,10 +123,12 @@ func TestGemmTwin(t *testing.T) {
 
 // TestGemmSpecial: Inf and NaN reach exactly the elements whose sums meet them,
 // and denormal products are kept.
-func TestGemmSpecial(t *testing.T) {
+func TestGemmSpecial(t *testing.T) { each(t, testGemmSpecial) }
+
+func testGemmSpecial(t *testing.T, l Level) {
 	const m, n, k = 7, 9, 13
 	for _, form := range []string{"NT", "NN", "TN"} {
-		b := newBench(t)
+		b := newBench(t, l)
 		g := product{form: form, m: m, n: n, k: k, ldc: n, lda: k, ldb: n}
 		if form == "NT" {
 			g.ldb = k
@@ -137,7 +141,7 @@ func TestGemmSpecial(t *testing.T) {
 		a[x], bb[y] = 0x1p-100, 0x1p-49
 		x, y = g.at(4, 6, 7)
 		a[x], bb[y] = float32(math.Inf(1)), 1
-		g.run(c, a, bb, make([]float32, GemmScratch))
+		g.run(l, c, a, bb, make([]float32, l.GemmScratch()))
 		for i := range m {
 			for j := range n {
 				got, want := c[i*n+j], float32(0)
@@ -156,9 +160,11 @@ func TestGemmSpecial(t *testing.T) {
 }
 
 // TestGemmTiles cuts products along m, n and, with acc, k.
-func TestGemmTiles(t *testing.T) {
-	b := newBench(t)
-	scratch := make([]float32, GemmScratch)
+func TestGemmTiles(t *testing.T) { each(t, testGemmTiles) }
+
+func testGemmTiles(t *testing.T, l Level) {
+	b := newBench(t, l)
+	scratch := make([]float32, l.GemmScratch())
 	for _, form := range []string{"NT", "NN", "TN"} {
 		for range 20 {
 			g := b.product(form)
@@ -169,7 +175,7 @@ func TestGemmTiles(t *testing.T) {
 			na, nb := g.sizes()
 			a, bb := b.normal(na), b.normal(nb)
 			whole, parts := make([]float32, g.m*g.ldc), make([]float32, g.m*g.ldc)
-			g.run(whole, a, bb, scratch)
+			g.run(l, whole, a, bb, scratch)
 			ms, ns, ks := b.cut(g.m), b.cut(g.n), b.cut(g.k)
 			for i := range len(ms) - 1 {
 				for j := range len(ns) - 1 {
@@ -178,7 +184,7 @@ func TestGemmTiles(t *testing.T) {
 						h.m, h.n, h.k = ms[i+1]-ms[i], ns[j+1]-ns[j], ks[p+1]-ks[p]
 						h.acc = p > 0
 						x, y := g.at(ms[i], ns[j], ks[p])
-						h.run(parts[ms[i]*g.ldc+ns[j]:], a[x:], bb[y:], scratch)
+						h.run(l, parts[ms[i]*g.ldc+ns[j]:], a[x:], bb[y:], scratch)
 					}
 				}
 			}
@@ -188,6 +194,12 @@ func TestGemmTiles(t *testing.T) {
 }
 
 func BenchmarkGemm(b *testing.B) {
+	for _, l := range Levels() {
+		b.Run(l.String(), func(b *testing.B) { benchGemm(b, l) })
+	}
+}
+
+func benchGemm(b *testing.B, l Level) {
 	for _, s := range [][3]int{{256, 256, 256}, {64, 512, 512}, {1, 512, 512}, {64, 64, 64}, {64, 1024, 1024}} {
 		for _, form := range []string{"NT", "NN", "TN"} {
 			g := product{form, s[0], s[1], s[2], s[1], s[2], s[1], true}
@@ -199,10 +211,10 @@ func BenchmarkGemm(b *testing.B) {
 			}
 			na, nb := g.sizes()
 			x, y := make([]float32, na), make([]float32, nb)
-			c, scratch := make([]float32, g.m*g.n), make([]float32, GemmScratch)
+			c, scratch := make([]float32, g.m*g.n), make([]float32, l.GemmScratch())
 			b.Run(form+"/"+shape(s[:]...), func(b *testing.B) {
 				for b.Loop() {
-					g.run(c, x, y, scratch)
+					g.run(l, c, x, y, scratch)
 				}
 				report(b, 2*g.m*g.n*g.k)
 			})

@@ -24,10 +24,10 @@ func HeadStatsBegin(stats []float32) {
 // sum is a left fold per tile, and one fold over tiles: the cut of the
 // vocabulary into tiles, and their order, are part of the result; the cut of the
 // tokens is not. A NaN makes the sum NaN.
-func HeadStats(stats, z []float32, labels []int32, first, V, ldz int) {
-	for n, l := range labels {
+func (l Level) HeadStats(stats, z []float32, labels []int32, first, V, ldz int) {
+	for n, id := range labels {
 		st, zs := stats[3*n:][:3], z[n*ldz:][:V]
-		if i := int(l) - first; 0 <= i && i < V {
+		if i := int(id) - first; 0 <= i && i < V {
 			st[2] = zs[i]
 		}
 		m := st[0]
@@ -63,11 +63,11 @@ func HeadCombine(dst, src []float32) {
 //
 // lse and loss are [N], stats is [N,3]. The log-probability of a label is −loss.
 func HeadLoss(lse, loss, stats []float32, labels []int32) {
-	for n, l := range labels {
+	for n, id := range labels {
 		st := stats[3*n:][:3]
 		e := float64(st[0]) + logOf(float64(st[1]))
 		lse[n], loss[n] = float32(e), 0
-		if l >= 0 {
+		if id >= 0 {
 			loss[n] = float32(e - float64(st[2]))
 		}
 	}
@@ -76,8 +76,8 @@ func HeadLoss(lse, loss, stats []float32, labels []int32) {
 // Tally adds the losses of the unmasked tokens and their number to a running
 // sum, a left fold in float64.
 func Tally(sum, count float64, loss []float32, labels []int32) (float64, float64) {
-	for n, l := range labels {
-		if l >= 0 {
+	for n, id := range labels {
+		if id >= 0 {
 			sum, count = sum+float64(loss[n]), count+1
 		}
 	}
@@ -90,17 +90,17 @@ func Tally(sum, count float64, loss []float32, labels []int32) (float64, float64
 //	z[n,i] = e^(z[n,i]−lse[n]) − [first+i = labels[n]],  0 if masked
 //
 // labels and lse are [N], z has N rows of V logits with distance ldz.
-func HeadGrad(z, lse []float32, labels []int32, first, V, ldz int) {
-	for n, l := range labels {
+func (l Level) HeadGrad(z, lse []float32, labels []int32, first, V, ldz int) {
+	for n, id := range labels {
 		zs, e := z[n*ldz:][:V], lse[n]
-		if l < 0 {
+		if id < 0 {
 			clear(zs)
 			continue
 		}
 		for i, v := range zs {
 			zs[i] = Exp32(v - e)
 		}
-		if i := int(l) - first; 0 <= i && i < V {
+		if i := int(id) - first; 0 <= i && i < V {
 			zs[i]--
 		}
 	}
@@ -109,9 +109,9 @@ func HeadGrad(z, lse []float32, labels []int32, first, V, ldz int) {
 // HeadLogProbs is y[n] = logit of the label − lse, 0 if masked. y is [N], stats
 // is [N,3].
 func HeadLogProbs(y, stats []float32, labels []int32) {
-	for n, l := range labels {
+	for n, id := range labels {
 		y[n] = 0
-		if st := stats[3*n:][:3]; l >= 0 {
+		if st := stats[3*n:][:3]; id >= 0 {
 			y[n] = float32(float64(st[2]) - float64(st[0]) - logOf(float64(st[1])))
 		}
 	}

@@ -12,12 +12,14 @@ import (
 
 // TestHeadTwin: losses and gradients over random tiles of the vocabulary, cut
 // into two ranks, against float64.
-func TestHeadTwin(t *testing.T) {
-	b := newBench(t)
+func TestHeadTwin(t *testing.T) { each(t, testHeadTwin) }
+
+func testHeadTwin(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 60 {
 		N, V, pad := 1+b.size(16), 2+b.size(300), b.IntN(3)
 		z := b.normal(N * (V + pad))
-		Scale(z, z, 5)
+		l.Scale(z, z, 5)
 		labels, ld := b.ids(N, 2, V-4), V+pad // 0 … V−1
 		for n := range labels {
 			if b.IntN(4) == 0 {
@@ -29,7 +31,7 @@ func TestHeadTwin(t *testing.T) {
 		HeadStatsBegin(other)
 		at, ranks := b.cut(V), [][]float32{stats, other}
 		for i := range len(at) - 1 {
-			HeadStats(ranks[i%2], z[at[i]:], labels, at[i], at[i+1]-at[i], ld)
+			l.HeadStats(ranks[i%2], z[at[i]:], labels, at[i], at[i+1]-at[i], ld)
 		}
 		HeadCombine(stats, other)
 		lse, loss, lp := b.out(N), b.out(N), b.out(N)
@@ -71,7 +73,7 @@ func TestHeadTwin(t *testing.T) {
 		}
 		gaps := slices.Clone(z)
 		for i := range len(at) - 1 {
-			HeadGrad(z[at[i]:], lse, labels, at[i], at[i+1]-at[i], ld)
+			l.HeadGrad(z[at[i]:], lse, labels, at[i], at[i+1]-at[i], ld)
 		}
 		for n := range N {
 			same(t, "gap", z[n*ld+V:][:pad], gaps[n*ld+V:][:pad])
@@ -89,22 +91,26 @@ func TestHeadTwin(t *testing.T) {
 }
 
 // TestHeadTokens: a token does not depend on the tile of tokens.
-func TestHeadTokens(t *testing.T) {
-	b := newBench(t)
+func TestHeadTokens(t *testing.T) { each(t, testHeadTokens) }
+
+func testHeadTokens(t *testing.T, l Level) {
+	b := newBench(t, l)
 	const N, V = 13, 50
 	z, labels := b.normal(N*V), b.ids(N, 2, V-4)
 	whole, parts := make([]float32, 3*N), make([]float32, 3*N)
 	HeadStatsBegin(whole)
 	HeadStatsBegin(parts)
-	HeadStats(whole, z, labels, 0, V, V)
+	l.HeadStats(whole, z, labels, 0, V, V)
 	at := b.cut(N)
 	for i := range len(at) - 1 {
-		HeadStats(parts[3*at[i]:], z[at[i]*V:], labels[at[i]:at[i+1]], 0, V, V)
+		l.HeadStats(parts[3*at[i]:], z[at[i]*V:], labels[at[i]:at[i+1]], 0, V, V)
 	}
 	same(t, "stats", parts, whole)
 }
 
-func TestHeadSpecial(t *testing.T) {
+func TestHeadSpecial(t *testing.T) { each(t, testHeadSpecial) }
+
+func testHeadSpecial(t *testing.T, l Level) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, c := range []struct {
 		name      string
@@ -122,7 +128,7 @@ func TestHeadSpecial(t *testing.T) {
 			stats, lse, loss := make([]float32, 3), make([]float32, 1), make([]float32, 1)
 			HeadStatsBegin(stats)
 			for i := 0; i < 4; i += tile {
-				HeadStats(stats, c.z[i:], []int32{1}, i, tile, 4)
+				l.HeadStats(stats, c.z[i:], []int32{1}, i, tile, 4)
 			}
 			HeadLoss(lse, loss, stats, []int32{1})
 			same(t, c.name+": lse", lse, []float32{c.lse})
@@ -131,8 +137,10 @@ func TestHeadSpecial(t *testing.T) {
 	}
 }
 
-func TestTopK(t *testing.T) {
-	b := newBench(t)
+func TestTopK(t *testing.T) { each(t, testTopK) }
+
+func testTopK(t *testing.T, l Level) {
+	b := newBench(t, l)
 	type pair struct {
 		v  float32
 		id int32

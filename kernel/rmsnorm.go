@@ -18,7 +18,7 @@ import "math"
 // arXiv:1910.07467, eq. 4.
 //
 // Differs: the paper has no eps. Llama adds it inside the root, and so do we.
-func RMSNorm(y, x, w []float32, eps float32) {
+func (l Level) RMSNorm(y, x, w []float32, eps float32) {
 	D := len(w)
 	if D == 0 {
 		return // otherwise n would never advance
@@ -34,7 +34,7 @@ func RMSNorm(y, x, w []float32, eps float32) {
 
 // RMSNormInv is r of RMSNorm for rows of D elements: r[n] for the gradients.
 // x is [len(r),D].
-func RMSNormInv(r, x []float32, D int, eps float32) {
+func (l Level) RMSNormInv(r, x []float32, D int, eps float32) {
 	for n := range r {
 		r[n] = inverseRMS(x[n*D:][:D], eps)
 	}
@@ -62,7 +62,7 @@ func inverseRMS(x []float32, eps float32) float32 {
 // x, dy, dx are [N,D], w is [D], r is [N] of RMSNormInv. dx may be dy or x
 // itself, but must not overlap them otherwise; RMSNormGradW, which needs both,
 // then runs first. float32 throughout; the mean sums in index order.
-func RMSNormGradX(dx, dy, x, w, r []float32) {
+func (l Level) RMSNormGradX(dx, dy, x, w, r []float32) {
 	D := len(w)
 	for n, r := range r {
 		xs, gs, ds := x[n*D:][:D], dy[n*D:][:D], dx[n*D:][:D]
@@ -83,7 +83,7 @@ func RMSNormGradX(dx, dy, x, w, r []float32) {
 //	dw[d] += dy[n,d]·(x[n,d]·r[n])   for n = 0, 1, …
 //
 // x and dy are [N,D] with N = len(r), dw is [D].
-func RMSNormGradW(dw, dy, x, r []float32, d0, d1 int) {
+func (l Level) RMSNormGradW(dw, dy, x, r []float32, d0, d1 int) {
 	D, ws := len(dw), dw[d0:d1]
 	for n, r := range r {
 		xs, gs := x[n*D:][d0:d1], dy[n*D:][d0:d1]

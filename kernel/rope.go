@@ -43,7 +43,7 @@ func RoPETable(cos, sin []float32, inv []float64) {
 //
 // Differs: the paper turns neighbours 2i, 2i+1; Hugging Face's Llama weights are
 // permuted for pairs i, i+K/2, and so are ours.
-func RoPE(y, x []float32, positions []int32, cos, sin []float32, a Heads, inverse bool) {
+func (l Level) RoPE(y, x []float32, positions []int32, cos, sin []float32, a Heads, inverse bool) {
 	half, W := a.K/2, a.Width()
 	for n, p := range positions {
 		xs, ys := x[n*W:][:W], y[n*W:][:W]

@@ -17,8 +17,10 @@ func (b bench) ids(n, first, V int) []int32 {
 	return x
 }
 
-func TestEmbed(t *testing.T) {
-	b := newBench(t)
+func TestEmbed(t *testing.T) { each(t, testEmbed) }
+
+func testEmbed(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 100 {
 		N, V, D, first := b.size(65), 1+b.size(33), b.size(65), 2+b.IntN(50)
 		ids, table := b.ids(N, first, V), b.normal(V*D)
@@ -48,8 +50,8 @@ func TestEmbed(t *testing.T) {
 		}
 		at, half := b.cut(D), N/2
 		for i := range len(at) - 1 { // columns and tokens in parts
-			EmbedGrad(dt, dy[:half*D], ids[:half], D, first, at[i], at[i+1])
-			EmbedGrad(dt, dy[half*D:], ids[half:], D, first, at[i], at[i+1])
+			l.EmbedGrad(dt, dy[:half*D], ids[:half], D, first, at[i], at[i+1])
+			l.EmbedGrad(dt, dy[half*D:], ids[half:], D, first, at[i], at[i+1])
 		}
 		same(t, "dt", dt, fold)
 	}
@@ -83,76 +85,84 @@ func rmsTwin(x, w, dy []float64, eps float64) (y, dx, dw, dxSize, dwSize []float
 // TestRMSNormTwin: the sum of squares has only positive terms, so its relative
 // error is at most (D+1)·2⁻²⁴, half of which reaches the root; it grows like a
 // random walk, and the budget is about twice what 30000 shapes showed.
-func TestRMSNormTwin(t *testing.T) {
-	b := newBench(t)
+func TestRMSNormTwin(t *testing.T) { each(t, testRMSNormTwin) }
+
+func testRMSNormTwin(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 200 {
 		N, D, e := b.size(17), b.size(300), float32(1e-5)
 		x, w, dy := b.normal(N*D), b.normal(D), b.normal(N*D)
 		if b.IntN(4) == 0 { // so small that eps decides
-			Scale(x, x, 1e-4)
+			l.Scale(x, x, 1e-4)
 		}
 		if D == 0 {
-			RMSNorm(x, x, w, e)
+			l.RMSNorm(x, x, w, e)
 			continue
 		}
 		y, dx, dw, dxSize, dwSize := rmsTwin(wide(x), wide(w), wide(dy), float64(e))
 		tol := (float64(D)/8 + 8) * eps
 
 		got := b.out(N * D)
-		RMSNorm(got, x, w, e)
+		l.RMSNorm(got, x, w, e)
 		near(t, "y "+shape(N, D), got, y, nil, tol)
 		inPlace := append([]float32(nil), x...)
-		RMSNorm(inPlace, inPlace, w, e)
+		l.RMSNorm(inPlace, inPlace, w, e)
 		same(t, "y in place", inPlace, got)
 
 		r := b.out(N)
-		RMSNormInv(r, x, D, e)
+		l.RMSNormInv(r, x, D, e)
 		dxs := b.out(N * D)
-		RMSNormGradX(dxs, dy, x, w, r)
+		l.RMSNormGradX(dxs, dy, x, w, r)
 		near(t, "dx "+shape(N, D), dxs, dx, dxSize, 2*tol)
 		at, dws := b.cut(D), b.zeros(D)
 		for i := range len(at) - 1 {
-			RMSNormGradW(dws, dy[:N/2*D], x[:N/2*D], r[:N/2], at[i], at[i+1])
-			RMSNormGradW(dws, dy[N/2*D:], x[N/2*D:], r[N/2:], at[i], at[i+1])
+			l.RMSNormGradW(dws, dy[:N/2*D], x[:N/2*D], r[:N/2], at[i], at[i+1])
+			l.RMSNormGradW(dws, dy[N/2*D:], x[N/2*D:], r[N/2:], at[i], at[i+1])
 		}
 		near(t, "dw "+shape(N, D), dws, dw, dwSize, tol+float64(N)*eps)
 		once := make([]float32, D)
-		RMSNormGradW(once, dy, x, r, 0, D)
+		l.RMSNormGradW(once, dy, x, r, 0, D)
 		same(t, "dw in parts", dws, once)
 	}
 }
 
-func TestRMSNormGradInPlace(t *testing.T) {
-	b := newBench(t)
+func TestRMSNormGradInPlace(t *testing.T) { each(t, testRMSNormGradInPlace) }
+
+func testRMSNormGradInPlace(t *testing.T, l Level) {
+	b := newBench(t, l)
 	const N, D = 5, 67
 	x, w, dy, r := b.normal(N*D), b.normal(D), b.normal(N*D), make([]float32, N)
-	RMSNormInv(r, x, D, 1e-5)
+	l.RMSNormInv(r, x, D, 1e-5)
 	want := make([]float32, N*D)
-	RMSNormGradX(want, dy, x, w, r)
+	l.RMSNormGradX(want, dy, x, w, r)
 	a := append([]float32(nil), x...)
-	RMSNormGradX(a, dy, a, w, r)
+	l.RMSNormGradX(a, dy, a, w, r)
 	same(t, "dx on x", a, want)
 	a = append([]float32(nil), dy...)
-	RMSNormGradX(a, a, x, w, r)
+	l.RMSNormGradX(a, a, x, w, r)
 	same(t, "dx on dy", a, want)
 }
 
-func TestRMSNormSpecial(t *testing.T) {
+func TestRMSNormSpecial(t *testing.T) { each(t, testRMSNormSpecial) }
+
+func testRMSNormSpecial(t *testing.T, l Level) {
 	y, w, nan := make([]float32, 2), []float32{1, 1}, float32(math.NaN())
-	RMSNorm(y, []float32{0, float32(math.Copysign(0, -1))}, w, 1e-5)
+	l.RMSNorm(y, []float32{0, float32(math.Copysign(0, -1))}, w, 1e-5)
 	same(t, "zeros", y, []float32{0, float32(math.Copysign(0, -1))})
-	RMSNorm(y, []float32{1, nan}, w, 1e-5)
+	l.RMSNorm(y, []float32{1, nan}, w, 1e-5)
 	same(t, "NaN", y, []float32{nan, nan})
-	RMSNorm(y, []float32{1, float32(math.Inf(1))}, w, 1e-5)
+	l.RMSNorm(y, []float32{1, float32(math.Inf(1))}, w, 1e-5)
 	same(t, "Inf", y, []float32{0, nan})
-	RMSNorm(y, []float32{0x1p-149, 0}, w, 0x1p-126) // the square underflows
+	l.RMSNorm(y, []float32{0x1p-149, 0}, w, 0x1p-126) // the square underflows
 	same(t, "denormal", y, []float32{0x1p-149 * 0x1p63, 0})
 }
 
 // TestRoPETwin: two products and a sum, of which each is at most the length of
 // the pair.
-func TestRoPETwin(t *testing.T) {
-	b := newBench(t)
+func TestRoPETwin(t *testing.T) { each(t, testRoPETwin) }
+
+func testRoPETwin(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 100 {
 		G, K, P := 1+b.IntN(3), 2*b.size(33), 1+b.IntN(70)
 		a := Heads{G * (1 + b.IntN(3)), G, K}
@@ -182,22 +192,24 @@ func TestRoPETwin(t *testing.T) {
 		for i := range size {
 			size[i] = math.Abs(size[i])
 		}
-		RoPE(y, x, pos, cos, sin, a, false)
+		l.RoPE(y, x, pos, cos, sin, a, false)
 		near(t, "y", y, want, size, 4*eps)
 		z := append([]float32(nil), x...)
-		RoPE(z, z, pos, cos, sin, a, false)
+		l.RoPE(z, z, pos, cos, sin, a, false)
 		same(t, "y in place", z, y)
-		RoPE(z, z, pos, cos, sin, a, true)
+		l.RoPE(z, z, pos, cos, sin, a, true)
 		near(t, "turned back", z, wide(x), size, 8*eps)
 	}
 }
 
-func TestSwiGLUTwin(t *testing.T) {
-	b := newBench(t)
+func TestSwiGLUTwin(t *testing.T) { each(t, testSwiGLUTwin) }
+
+func testSwiGLUTwin(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 100 {
 		N, F := b.size(17), b.size(129)
 		x, dy := b.normal(2*N*F), b.normal(N*F)
-		Scale(x, x, 4)
+		l.Scale(x, x, 4)
 		y, dx := b.out(N*F), b.out(2*N*F)
 		want, dwant, size := make([]float64, N*F), make([]float64, 2*N*F), make([]float64, 2*N*F)
 		for n := range N {
@@ -210,11 +222,11 @@ func TestSwiGLUTwin(t *testing.T) {
 				size[i], size[i+F] = math.Abs(g*u*s*(1+math.Abs(a*(1-s)))), math.Abs(g*a*s)
 			}
 		}
-		SwiGLU(y, x, F)
+		l.SwiGLU(y, x, F)
 		near(t, "y", y, want, nil, 2.5*eps)
-		SwiGLUGrad(dx, dy, x, F)
+		l.SwiGLUGrad(dx, dy, x, F)
 		near(t, "dx", dx, dwant, size, 1.5*eps)
-		SwiGLUGrad(x, dy, x, F)
+		l.SwiGLUGrad(x, dy, x, F)
 		same(t, "dx in place", x, dx)
 	}
 }

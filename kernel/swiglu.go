@@ -11,7 +11,7 @@ package kernel
 // logistic function is float64, the two products are rounded to float32.
 //
 // Shazeer, "GLU Variants Improve Transformer", 2020, arXiv:2002.05202, eq. 6.
-func SwiGLU(y, x []float32, F int) {
+func (l Level) SwiGLU(y, x []float32, F int) {
 	for n := range rows(len(y), F) {
 		ys, as, us := y[n*F:][:F], x[2*n*F:][:F], x[(2*n+1)*F:][:F]
 		for f, a := range as {
@@ -27,7 +27,7 @@ func SwiGLU(y, x []float32, F int) {
 //
 // dy is [N,F], x and dx are [N,2F] with N = len(dy)/F. dx may be x itself, but
 // must not overlap it otherwise, nor dy. Computed in float64 and rounded once.
-func SwiGLUGrad(dx, dy, x []float32, F int) {
+func (l Level) SwiGLUGrad(dx, dy, x []float32, F int) {
 	for n := range rows(len(dy), F) {
 		gs, as, us := dy[n*F:][:F], x[2*n*F:][:F], x[(2*n+1)*F:][:F]
 		ds, es := dx[2*n*F:][:F], dx[(2*n+1)*F:][:F]

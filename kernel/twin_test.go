@@ -20,16 +20,17 @@ const eps = 0x1p-24
 // something writes beside them.
 type bench struct {
 	testing.TB
+	level Level
 	*rand.Rand
 }
 
-func newBench(t testing.TB) bench {
+func newBench(t testing.TB, l Level) bench {
 	seed := *seedFlag
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
 	t.Logf("re-run: go test ./kernel -run '^%s$' -seed %d", t.Name(), seed)
-	return bench{t, rand.New(rand.NewPCG(seed, 1))}
+	return bench{t, l, rand.New(rand.NewPCG(seed, 1))}
 }
 
 // size is a dimension: small, often at the edge of an unrolled loop.
@@ -171,3 +172,10 @@ func fill(n int, f func(i int) float64) []float32 {
 }
 
 func shape(n ...int) string { return fmt.Sprint(n) }
+
+// each runs a test on every level of this processor.
+func each(t *testing.T, f func(t *testing.T, l Level)) {
+	for _, l := range Levels() {
+		t.Run(l.String(), func(t *testing.T) { f(t, l) })
+	}
+}

@@ -4,7 +4,7 @@
 package kernel
 
 // Add is y[i] = a[i] + b[i]. y may be a or b itself; all have the length of y.
-func Add(y, a, b []float32) {
+func (l Level) Add(y, a, b []float32) {
 	a, b = a[:len(y)], b[:len(y)]
 	for i, v := range a {
 		y[i] = v + b[i]
@@ -12,7 +12,7 @@ func Add(y, a, b []float32) {
 }
 
 // AddInto is y[i] += x[i]. x has the length of y.
-func AddInto(y, x []float32) { addInto(y, x[:len(y)]) }
+func (l Level) AddInto(y, x []float32) { addInto(y, x[:len(y)]) }
 
 func addInto(y, x []float32) {
 	x = x[:len(y)]
@@ -22,7 +22,7 @@ func addInto(y, x []float32) {
 }
 
 // Scale is y[i] = c·x[i]. y may be x itself; x has the length of y.
-func Scale(y, x []float32, c float32) {
+func (l Level) Scale(y, x []float32, c float32) {
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] = c * v
@@ -31,10 +31,10 @@ func Scale(y, x []float32, c float32) {
 
 // AddBias is y[n,o] = x[n,o] + b[o]. x and y are [N,O] with O = len(b) and N =
 // len(y)/O; y may be x itself.
-func AddBias(y, x, b []float32) {
+func (l Level) AddBias(y, x, b []float32) {
 	O := len(b)
 	for n := range rows(len(y), O) {
-		Add(y[n*O:][:O], x[n*O:][:O], b)
+		l.Add(y[n*O:][:O], x[n*O:][:O], b)
 	}
 }
 
@@ -43,7 +43,7 @@ func AddBias(y, x, b []float32) {
 //	db[o] += dy[n,o]   for n = 0, 1, …
 //
 // dy is [N,O] with O = len(db).
-func BiasGrad(db, dy []float32, o0, o1 int) {
+func (l Level) BiasGrad(db, dy []float32, o0, o1 int) {
 	O := len(db)
 	for n := range rows(len(dy), O) {
 		addInto(db[o0:o1], dy[n*O:][o0:o1])

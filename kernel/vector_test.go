@@ -8,8 +8,10 @@ import (
 	"testing"
 )
 
-func TestVectors(t *testing.T) {
-	b := newBench(t)
+func TestVectors(t *testing.T) { each(t, testVectors) }
+
+func testVectors(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 60 {
 		n := b.size(257)
 		x, z, y := b.normal(n), b.normal(n), b.out(n)
@@ -20,26 +22,28 @@ func TestVectors(t *testing.T) {
 			}
 			return w
 		}
-		Add(y, x, z)
+		l.Add(y, x, z)
 		same(t, "Add", y, each(func(i int) float32 { return x[i] + z[i] }))
 		want := each(func(i int) float32 { return y[i] + x[i] })
-		AddInto(y, x)
+		l.AddInto(y, x)
 		same(t, "AddInto", y, want)
-		Scale(y, x, 0.3)
+		l.Scale(y, x, 0.3)
 		same(t, "Scale", y, each(func(i int) float32 { return 0.3 * x[i] }))
 		copy(y, x)
 		want = each(func(i int) float32 { return x[i] + x[i] })
-		Add(y, y, y)
+		l.Add(y, y, y)
 		same(t, "Add in place", y, want)
 	}
 }
 
-func TestBias(t *testing.T) {
-	b := newBench(t)
+func TestBias(t *testing.T) { each(t, testBias) }
+
+func testBias(t *testing.T, l Level) {
+	b := newBench(t, l)
 	for range 60 {
 		N, O := b.size(33), b.size(129)
 		x, bias, y := b.normal(N*O), b.normal(O), b.out(N*O)
-		AddBias(y, x, bias)
+		l.AddBias(y, x, bias)
 		fold, db := append([]float32(nil), bias...), bias
 		for i := range x {
 			if want := x[i] + bias[i%O]; y[i] != want {
@@ -47,35 +51,39 @@ func TestBias(t *testing.T) {
 			}
 			fold[i%O] += x[i]
 		}
-		AddBias(y, y, bias)
+		l.AddBias(y, y, bias)
 		if O == 0 {
 			continue
 		}
 		at := b.cut(O)
 		for i := range len(at) - 1 {
-			BiasGrad(db, x[:N/2*O], at[i], at[i+1])
-			BiasGrad(db, x[N/2*O:], at[i], at[i+1])
+			l.BiasGrad(db, x[:N/2*O], at[i], at[i+1])
+			l.BiasGrad(db, x[N/2*O:], at[i], at[i+1])
 		}
 		same(t, "db", db, fold)
 	}
 }
 
-func TestSumSquares(t *testing.T) {
-	b := newBench(t)
+func TestSumSquares(t *testing.T) { each(t, testSumSquares) }
+
+func testSumSquares(t *testing.T, l Level) {
+	b := newBench(t, l)
 	g := b.normal(1000)
 	want := 3.0
 	for _, v := range g {
 		want += 0.25 * float64(v) * float64(v)
 	}
-	got := SumSquares(SumSquares(3, g[:333], 0.25), g[333:], 0.25)
+	got := l.SumSquares(l.SumSquares(3, g[:333], 0.25), g[333:], 0.25)
 	equal(t, "sum", got, want)
-	if v := SumSquares(0, []float32{float32(math.Inf(1))}, 1); !math.IsInf(v, 1) {
+	if v := l.SumSquares(0, []float32{float32(math.Inf(1))}, 1); !math.IsInf(v, 1) {
 		t.Errorf("Inf: got %v", v)
 	}
 }
 
-func TestAdamWTwin(t *testing.T) {
-	b := newBench(t)
+func TestAdamWTwin(t *testing.T) { each(t, testAdamWTwin) }
+
+func testAdamWTwin(t *testing.T, l Level) {
+	b := newBench(t, l)
 	const beta1, beta2, e, decay, lr, scale = 0.9, 0.95, 1e-8, 0.1, 3e-3, 0.125
 	for range 40 {
 		n := b.size(129)
@@ -95,7 +103,7 @@ func TestAdamWTwin(t *testing.T) {
 				// The moment may cancel: its error is that of its terms.
 				size[i] = max(size[i], math.Abs(P[i])) + 10*lr
 			}
-			AdamW(p, m, v, g, scale, NewAdamWStep(beta1, beta2, e, decay, lr, int64(step+1)))
+			l.AdamW(p, m, v, g, scale, NewAdamWStep(beta1, beta2, e, decay, lr, int64(step+1)))
 		}
 		near(t, "p", p, P, size, 12*eps)
 		near(t, "v", v, V, nil, 16*eps)
@@ -103,8 +111,10 @@ func TestAdamWTwin(t *testing.T) {
 }
 
 // TestAdamWCut: an element does not depend on its neighbours.
-func TestAdamWCut(t *testing.T) {
-	b := newBench(t)
+func TestAdamWCut(t *testing.T) { each(t, testAdamWCut) }
+
+func testAdamWCut(t *testing.T, l Level) {
+	b := newBench(t, l)
 	const n = 101
 	s := NewAdamWStep(0.9, 0.999, 1e-8, 0.01, 1e-3, 7)
 	p, m, v, g := b.normal(n), b.normal(n), b.normal(n), b.normal(n)
@@ -113,11 +123,11 @@ func TestAdamWCut(t *testing.T) {
 	}
 	dup := func(x []float32) []float32 { return append([]float32(nil), x...) }
 	q, k, w := dup(p), dup(m), dup(v)
-	AdamW(q, k, w, g, 0.5, s)
+	l.AdamW(q, k, w, g, 0.5, s)
 	at := b.cut(n)
 	for i := range len(at) - 1 {
-		l, h := at[i], at[i+1]
-		AdamW(p[l:h], m[l:h], v[l:h], g[l:h], 0.5, s)
+		i, j := at[i], at[i+1]
+		l.AdamW(p[i:j], m[i:j], v[i:j], g[i:j], 0.5, s)
 	}
 	same(t, "p", p, q)
 	same(t, "m", m, k)

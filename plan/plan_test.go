@@ -18,7 +18,9 @@ import (
 )
 
 // predict is what the command asks.
-func predict(ps ...*program.Program) (engine.Memory, error) { return cpu.Predict(2, 1, ps...) }
+func predict(ps ...*program.Program) (engine.Memory, error) {
+	return cpu.Predict(cpu.Options{Threads: 2}, 1, ps...)
+}
 
 func request(t testing.TB, preset string, vocabulary int) plan.Request {
 	t.Helper()

@@ -59,7 +59,7 @@ func interrupted(ctx context.Context) error {
 // fitsBeside refuses programs that there is no room for beside what the engine
 // already holds.
 func fitsBeside(e *cpu.Engine, what string, programs ...*program.Program) error {
-	m, err := cpu.Predict(e.Info().Threads, 1, programs...)
+	m, err := cpu.Predict(cpu.Options{Threads: e.Info().Threads}, 1, programs...)
 	if err != nil {
 		return err
 	}

@@ -235,7 +235,7 @@ func (s *source) describeMemory(t table, threads int) error {
 		return err
 	}
 	for i, programs := range [][]*program.Program{{score}, generate} {
-		m, err := cpu.Predict(threads, 1, programs...)
+		m, err := cpu.Predict(cpu.Options{Threads: threads}, 1, programs...)
 		if err != nil {
 			return err
 		}

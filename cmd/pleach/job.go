@@ -346,7 +346,9 @@ func (p *prepared) choosePlan() error {
 
 // predictor is the memory of the CPU engine with so many threads.
 func predictor(threads int) plan.Predictor {
-	return func(programs ...*program.Program) (engine.Memory, error) { return cpu.Predict(threads, 1, programs...) }
+	return func(programs ...*program.Program) (engine.Memory, error) {
+		return cpu.Predict(cpu.Options{Threads: threads}, 1, programs...)
+	}
 }
 
 // settle records a choice of the plan, where the user has not made it.

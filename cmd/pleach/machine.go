@@ -89,7 +89,7 @@ func limitMemory(predicted int) (undo func()) {
 // fitsMemory refuses programs that this machine has no room for, before anything
 // of them is allocated.
 func fitsMemory(what string, threads int, programs ...*program.Program) error {
-	m, err := cpu.Predict(threads, 1, programs...)
+	m, err := cpu.Predict(cpu.Options{Threads: threads}, 1, programs...)
 	if err != nil {
 		return err
 	}

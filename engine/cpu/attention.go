@@ -36,7 +36,7 @@ func rope(l *lowering) []phase {
 	a, heads, W := l.op.Attr, shapeOf(l.op), l.op.Attr.Heads.Width()
 	cos, sin := l.x.e.rotations(rotation{a.Rope, a.Heads.K, a.Heads.T})
 	return []phase{over(len(positions), rowTile, func(lo, hi int) {
-		kernel.RoPE(y[lo*W:hi*W], x[lo*W:hi*W], positions[lo:hi], cos, sin, heads, a.Inverse)
+		l.level.RoPE(y[lo*W:hi*W], x[lo*W:hi*W], positions[lo:hi], cos, sin, heads, a.Inverse)
 	})}
 }
 
@@ -49,7 +49,7 @@ func attention(l *lowering) []phase {
 		// The last block of a row is the longest, so blocks are taken from the
 		// last to the first.
 		b, j, t := tile/across/h.H*h.T, tile/across%h.H, (across-1-tile%across)*queries
-		kernel.Attention(o[b*h.H*h.K:][:h.T*h.H*h.K], lse[b*h.H:][:h.T*h.H], qkv[b*W:][:h.T*W],
+		l.level.Attention(o[b*h.H*h.K:][:h.T*h.H*h.K], lse[b*h.H:][:h.T*h.H], qkv[b*W:][:h.T*W],
 			positions[b:][:h.T], heads, j, t, min(t+queries, h.T), scratch(worker))
 	}}}
 }
@@ -62,7 +62,7 @@ func attentionGrad(l *lowering) []phase {
 	W, HK := h.Width(), h.H*h.K
 	return []phase{{tiles: len(positions) / h.T * h.G, run: func(worker, tile int) {
 		b, g := tile/h.G*h.T, tile%h.G
-		kernel.AttentionGrad(dqkv[b*W:][:h.T*W], qkv[b*W:][:h.T*W], o[b*HK:][:h.T*HK], lse[b*h.H:][:h.T*h.H],
+		l.level.AttentionGrad(dqkv[b*W:][:h.T*W], qkv[b*W:][:h.T*W], o[b*HK:][:h.T*HK], lse[b*h.H:][:h.T*h.H],
 			do[b*HK:][:h.T*HK], positions[b:][:h.T], heads, g, scratch(worker))
 	}}}
 }
@@ -75,7 +75,7 @@ func cachedAttention(l *lowering) []phase {
 		one(func() { kernel.CacheAppend(cache, qkv, slots, positions, h.T, heads) }),
 		{tiles: len(slots) * h.H, run: func(worker, tile int) {
 			n, j := tile/h.H, tile%h.H
-			kernel.AttentionCached(o[n*HK:][:HK], qkv[n*W:][:W], cache, int(slots[n]), int(positions[n]), h.T,
+			l.level.AttentionCached(o[n*HK:][:HK], qkv[n*W:][:W], cache, int(slots[n]), int(positions[n]), h.T,
 				heads, j, j+1, scratch(worker))
 		}},
 	}

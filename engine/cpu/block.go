@@ -17,7 +17,7 @@ func embed(l *lowering) []phase {
 
 func embedGrad(l *lowering) []phase {
 	dy, ids, dt, D := l.in(0), l.ints(1), l.in(2), l.dim(0, 1)
-	return []phase{over(D, l.share(D, 16), func(lo, hi int) { kernel.EmbedGrad(dt, dy, ids, D, 0, lo, hi) })}
+	return []phase{over(D, l.share(D, 16), func(lo, hi int) { l.level.EmbedGrad(dt, dy, ids, D, 0, lo, hi) })}
 }
 
 // Tiles of a product: rows and columns of the result. Wide ones keep the inner
@@ -51,7 +51,7 @@ func linear(l *lowering) []phase {
 	x, w, y := l.in(0), l.in(1), l.out(0)
 	N, I, O, scratch := l.dim(0, 0), l.dim(0, 1), l.dim(1, 0), l.scratch()
 	return []phase{l.grid(N, O, func(worker, i, j, m, n int) {
-		kernel.GemmNT(y[i*O+j:], x[i*I:], w[j*I:], m, n, I, O, I, I, false, scratch(worker))
+		l.level.GemmNT(y[i*O+j:], x[i*I:], w[j*I:], m, n, I, O, I, I, false, scratch(worker))
 	})}
 }
 
@@ -59,7 +59,7 @@ func linearGradX(l *lowering) []phase {
 	dy, w, dx := l.in(0), l.in(1), l.out(0)
 	N, O, I, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.scratch()
 	return []phase{l.grid(N, I, func(worker, i, j, m, n int) {
-		kernel.GemmNN(dx[i*I+j:], dy[i*O:], w[j:], m, n, O, I, O, I, false, scratch(worker))
+		l.level.GemmNN(dx[i*I+j:], dy[i*O:], w[j:], m, n, O, I, O, I, false, scratch(worker))
 	})}
 }
 
@@ -67,25 +67,25 @@ func linearGradW(l *lowering) []phase {
 	dy, x, dw := l.in(0), l.in(1), l.in(2)
 	N, O, I, scratch := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1), l.scratch()
 	return []phase{l.grid(O, I, func(worker, i, j, m, n int) {
-		kernel.GemmTN(dw[i*I+j:], dy[i:], x[j:], m, n, N, I, O, I, true, scratch(worker))
+		l.level.GemmTN(dw[i*I+j:], dy[i:], x[j:], m, n, N, I, O, I, true, scratch(worker))
 	})}
 }
 
 func bias(l *lowering) []phase {
 	x, c, y := l.in(0), l.in(1), l.out(0)
 	O := len(c)
-	return []phase{over(len(x)/O, rowTile, func(lo, hi int) { kernel.AddBias(y[lo*O:hi*O], x[lo*O:hi*O], c) })}
+	return []phase{over(len(x)/O, rowTile, func(lo, hi int) { l.level.AddBias(y[lo*O:hi*O], x[lo*O:hi*O], c) })}
 }
 
 func biasGrad(l *lowering) []phase {
 	dy, dc := l.in(0), l.in(1)
-	return []phase{over(len(dc), l.share(len(dc), 16), func(lo, hi int) { kernel.BiasGrad(dc, dy, lo, hi) })}
+	return []phase{over(len(dc), l.share(len(dc), 16), func(lo, hi int) { l.level.BiasGrad(dc, dy, lo, hi) })}
 }
 
 func rmsNorm(l *lowering) []phase {
 	x, w, y, eps := l.in(0), l.in(1), l.out(0), float32(l.op.Attr.Eps)
 	D := len(w)
-	return []phase{over(len(x)/D, rowTile, func(lo, hi int) { kernel.RMSNorm(y[lo*D:hi*D], x[lo*D:hi*D], w, eps) })}
+	return []phase{over(len(x)/D, rowTile, func(lo, hi int) { l.level.RMSNorm(y[lo*D:hi*D], x[lo*D:hi*D], w, eps) })}
 }
 
 // rmsNormGrad sums the weights' gradient before it writes dx, which may lie
@@ -95,10 +95,10 @@ func rmsNormGrad(l *lowering) []phase {
 	D := len(w)
 	r := view[float32](l.x.shared)[:len(x)/D]
 	return []phase{
-		over(len(r), rowTile, func(lo, hi int) { kernel.RMSNormInv(r[lo:hi], x[lo*D:hi*D], D, eps) }),
-		over(D, l.share(D, 16), func(lo, hi int) { kernel.RMSNormGradW(dw, dy, x, r, lo, hi) }),
+		over(len(r), rowTile, func(lo, hi int) { l.level.RMSNormInv(r[lo:hi], x[lo*D:hi*D], D, eps) }),
+		over(D, l.share(D, 16), func(lo, hi int) { l.level.RMSNormGradW(dw, dy, x, r, lo, hi) }),
 		over(len(r), rowTile, func(lo, hi int) {
-			kernel.RMSNormGradX(dx[lo*D:hi*D], dy[lo*D:hi*D], x[lo*D:hi*D], w, r[lo:hi])
+			l.level.RMSNormGradX(dx[lo*D:hi*D], dy[lo*D:hi*D], x[lo*D:hi*D], w, r[lo:hi])
 		}),
 	}
 }
@@ -106,13 +106,13 @@ func rmsNormGrad(l *lowering) []phase {
 func swiGLU(l *lowering) []phase {
 	x, y := l.in(0), l.out(0)
 	F := l.dim(0, 1) / 2
-	return []phase{over(len(y)/F, rowTile, func(lo, hi int) { kernel.SwiGLU(y[lo*F:hi*F], x[2*lo*F:2*hi*F], F) })}
+	return []phase{over(len(y)/F, rowTile, func(lo, hi int) { l.level.SwiGLU(y[lo*F:hi*F], x[2*lo*F:2*hi*F], F) })}
 }
 
 func swiGLUGrad(l *lowering) []phase {
 	x, dy, dx := l.in(0), l.in(1), l.out(0)
 	F := l.dim(0, 1) / 2
 	return []phase{over(len(dy)/F, rowTile, func(lo, hi int) {
-		kernel.SwiGLUGrad(dx[2*lo*F:2*hi*F], dy[lo*F:hi*F], x[2*lo*F:2*hi*F], F)
+		l.level.SwiGLUGrad(dx[2*lo*F:2*hi*F], dy[lo*F:hi*F], x[2*lo*F:2*hi*F], F)
 	})}
 }

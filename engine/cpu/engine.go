@@ -11,18 +11,32 @@ import (
 
 	"pleach/engine"
 	"pleach/half"
+	"pleach/kernel"
 	"pleach/program"
 )
 
 // Options choose how an engine runs.
 type Options struct {
-	Threads int // 0 is the number of processors this process may use
+	Level   kernel.Level // the set of kernels; 0 is the best of this processor
+	Threads int          // 0 is the number of processors this process may use
+}
+
+// chosen has no zeros.
+func (o Options) chosen() Options {
+	if o.Threads <= 0 {
+		o.Threads = runtime.GOMAXPROCS(0)
+	}
+	if o.Level == 0 {
+		o.Level = kernel.Best()
+	}
+	return o
 }
 
 // Engine is the CPU engine: one rank, float32.
 type Engine struct {
 	pool    *pool
 	threads int
+	level   kernel.Level
 	states  map[string]*buffer
 	memory  engine.Memory
 	scratch [][]float32 // one for each worker, as large as the neediest op wants
@@ -41,19 +55,16 @@ var _ engine.Engine = (*Engine)(nil)
 
 // New starts an engine and its workers.
 func New(o Options) *Engine {
-	n := o.Threads
-	if n <= 0 {
-		n = runtime.GOMAXPROCS(0)
-	}
+	o = o.chosen()
 	return &Engine{
-		pool: newPool(n), threads: n, states: map[string]*buffer{},
-		scratch: make([][]float32, n), tables: map[rotation]*[2][]float32{},
+		pool: newPool(o.Threads), threads: o.Threads, level: o.Level, states: map[string]*buffer{},
+		scratch: make([][]float32, o.Threads), tables: map[rotation]*[2][]float32{},
 	}
 }
 
 // Info says what the engine is.
 func (e *Engine) Info() engine.Info {
-	return engine.Info{Engine: "cpu", Level: "portable", Threads: e.threads, Device: processor()}
+	return engine.Info{Engine: "cpu", Level: e.level.String(), Threads: e.threads, Device: processor()}
 }
 
 // Memory is what the engine has allocated.

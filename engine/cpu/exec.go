@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"pleach/engine"
+	"pleach/kernel"
 	"pleach/program"
 )
 
@@ -53,7 +54,7 @@ func (e *Engine) Compile(p *program.Program, slots int) (engine.Executable, erro
 
 // lower makes the jobs of the micro-batch in a slot.
 func (x *executable) lower(slot int) {
-	l := lowering{x: x, slot: slot}
+	l := lowering{x: x, slot: slot, level: x.e.level}
 	steps := make([][]*job, len(x.p.Ops))
 	for i, op := range x.p.Ops {
 		l.op = op
@@ -68,11 +69,11 @@ func (x *executable) lower(slot int) {
 type needs struct{ worker, shared int }
 
 // measure finds the largest working memory of an op.
-func measure(p *program.Program) needs {
+func measure(k kernel.Level, p *program.Program) needs {
 	var most needs
 	for _, op := range p.Ops {
 		if f := scratch[op.Kind]; f != nil {
-			n := f(op)
+			n := f(k, op)
 			most.worker, most.shared = max(most.worker, n.worker), max(most.shared, n.shared)
 		}
 	}
@@ -81,7 +82,7 @@ func measure(p *program.Program) needs {
 
 // allocate takes all memory that the program needs.
 func (x *executable) allocate() {
-	n := measure(x.p)
+	n := measure(x.e.level, x.p)
 	x.arena, x.shared = allocate(x.plan.Bytes), allocate(4*n.shared)
 	x.e.memory.Arena += len(x.arena)
 	x.e.memory.Scratch += len(x.shared)

@@ -14,6 +14,7 @@ import (
 	"pleach/engine"
 	"pleach/engine/cpu"
 	"pleach/engine/oracle"
+	"pleach/kernel"
 	"pleach/model"
 	"pleach/program"
 )
@@ -24,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // a file for each set of kernels, and within a tolerance those of the oracle.
 func TestLosses(t *testing.T) {
 	for _, s := range odds() {
-		e := cpu.New(cpu.Options{Threads: 2})
+		e := cpu.New(cpu.Options{Level: kernel.Portable, Threads: 2})
 		defer e.Close()
 		got, want := losses(t, e, s), losses(t, oracle.New(), s)
 		var file bytes.Buffer

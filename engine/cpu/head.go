@@ -18,10 +18,10 @@ const (
 
 // logitTiles calls f with the logits of n tokens from token lo on, a tile of words
 // after the other.
-func logitTiles(z, x, w []float32, lo, n, D, V int, scratch []float32, f func(first, words int)) {
+func logitTiles(k kernel.Level, z, x, w []float32, lo, n, D, V int, scratch []float32, f func(first, words int)) {
 	for first := 0; first < V; first += headWords {
 		words := min(headWords, V-first)
-		kernel.GemmNT(z, x[lo*D:], w[first*D:], n, words, D, headWords, D, D, false, scratch)
+		k.GemmNT(z, x[lo*D:], w[first*D:], n, words, D, headWords, D, D, false, scratch)
 		f(first, words)
 	}
 }
@@ -36,8 +36,8 @@ func headStats(l *lowering) []phase {
 		z, rest := scratch(worker)[:headTokens*headWords], scratch(worker)[headTokens*headWords:]
 		st := stats[3*lo : 3*hi]
 		kernel.HeadStatsBegin(st)
-		logitTiles(z, x, w, lo, hi-lo, D, V, rest, func(first, words int) {
-			kernel.HeadStats(st, z, labels[lo:hi], first, words, headWords)
+		logitTiles(l.level, z, x, w, lo, hi-lo, D, V, rest, func(first, words int) {
+			l.level.HeadStats(st, z, labels[lo:hi], first, words, headWords)
 		})
 	}}}
 }
@@ -62,8 +62,8 @@ const (
 	gradWords  = 512
 )
 
-func headGradNeeds(op *program.Op) needs {
-	return needs{worker: kernel.GemmScratch, shared: min(gradTokens, op.In[0].Dim(0)) * min(gradWords, op.In[1].Dim(0))}
+func headGradNeeds(k kernel.Level, op *program.Op) needs {
+	return needs{worker: k.GemmScratch(), shared: min(gradTokens, op.In[0].Dim(0)) * min(gradWords, op.In[1].Dim(0))}
 }
 
 // headGrad goes through tokens and words in chunks: the gradients of a chunk's
@@ -98,14 +98,14 @@ func (h headGradient) chunk(l *lowering, n0, v0, N, V int) []phase {
 	x, dx, w, dw := h.x[n0*D:], h.dx[n0*D:], h.w[v0*D:], h.dw[v0*D:]
 	logits := l.grid(N, V, func(worker, i, j, m, n int) {
 		p := h.p[i*V+j:]
-		kernel.GemmNT(p, x[i*D:], w[j*D:], m, n, D, V, D, D, false, h.scratch(worker))
-		kernel.HeadGrad(p, h.lse[n0+i:][:m], h.labels[n0+i:][:m], v0+j, n, V)
+		l.level.GemmNT(p, x[i*D:], w[j*D:], m, n, D, V, D, D, false, h.scratch(worker))
+		l.level.HeadGrad(p, h.lse[n0+i:][:m], h.labels[n0+i:][:m], v0+j, n, V)
 	})
 	toX := l.grid(N, D, func(worker, i, j, m, n int) {
-		kernel.GemmNN(dx[i*D+j:], h.p[i*V:], w[j:], m, n, V, D, V, D, v0 > 0, h.scratch(worker))
+		l.level.GemmNN(dx[i*D+j:], h.p[i*V:], w[j:], m, n, V, D, V, D, v0 > 0, h.scratch(worker))
 	})
 	toW := l.grid(V, D, func(worker, i, j, m, n int) {
-		kernel.GemmTN(dw[i*D+j:], h.p[i:], x[j:], m, n, N, D, V, D, true, h.scratch(worker))
+		l.level.GemmTN(dw[i*D+j:], h.p[i:], x[j:], m, n, N, D, V, D, true, h.scratch(worker))
 	})
 	return []phase{logits, both(toX, toW)}
 }
@@ -122,9 +122,9 @@ func both(a, b phase) phase {
 	}}
 }
 
-func headTopNeeds(op *program.Op) needs {
-	k := op.Out[0].Dim(2)
-	return needs{worker: headTokens*(headWords+2*k) + kernel.GemmScratch}
+func headTopNeeds(k kernel.Level, op *program.Op) needs {
+	top := op.Out[0].Dim(2)
+	return needs{worker: headTokens*(headWords+2*top) + k.GemmScratch()}
 }
 
 func headTop(l *lowering) []phase {
@@ -138,7 +138,7 @@ func headTop(l *lowering) []phase {
 		z, value := s[:headTokens*headWords], s[headTokens*headWords:][:n*k]
 		ids := asInts(s[headTokens*(headWords+k):][:n*k])
 		kernel.TopKBegin(value, ids)
-		logitTiles(z, x, w, lo, n, D, V, s[headTokens*(headWords+2*k):], func(first, words int) {
+		logitTiles(l.level, z, x, w, lo, n, D, V, s[headTokens*(headWords+2*k):], func(first, words int) {
 			kernel.TopK(value, ids, z, k, first, words, headWords)
 		})
 		for i, v := range value {

@@ -12,9 +12,10 @@ import (
 // lowering is an op on its way to phases. The functions of the table below read
 // shapes and addresses once, so that a run only calls kernels.
 type lowering struct {
-	x    *executable
-	op   *program.Op
-	slot int
+	x     *executable
+	op    *program.Op
+	slot  int
+	level kernel.Level
 }
 
 // lower makes the phases of each kind. What is missing needs other ranks.
@@ -53,22 +54,26 @@ var lower = [program.Kinds]func(*lowering) []phase{
 }
 
 // scratch is the working memory of the kinds that need any.
-var scratch = [program.Kinds]func(*program.Op) needs{
+var scratch = [program.Kinds]func(_ kernel.Level, _ *program.Op) needs{
 	program.OpLinear:      product,
 	program.OpLinearGradX: product,
 	program.OpLinearGradW: product,
-	program.OpRMSNormGrad: func(op *program.Op) needs { return needs{shared: op.In[0].Dim(0)} },
-	program.OpAttention:   func(op *program.Op) needs { return needs{worker: kernel.AttentionScratch(shapeOf(op), queries)} },
-	program.OpAttentionGrad: func(op *program.Op) needs {
-		return needs{worker: kernel.AttentionGradScratch(shapeOf(op), op.Attr.Heads.T)}
+	program.OpRMSNormGrad: func(k kernel.Level, op *program.Op) needs { return needs{shared: op.In[0].Dim(0)} },
+	program.OpAttention: func(k kernel.Level, op *program.Op) needs {
+		return needs{worker: k.AttentionScratch(shapeOf(op), queries)}
 	},
-	program.OpCachedAttention: func(*program.Op) needs { return needs{worker: kernel.AttentionCachedScratch} },
-	program.OpHeadStats:       func(*program.Op) needs { return needs{worker: headTokens*headWords + kernel.GemmScratch} },
-	program.OpHeadTop:         headTopNeeds,
-	program.OpHeadGrad:        headGradNeeds,
+	program.OpAttentionGrad: func(k kernel.Level, op *program.Op) needs {
+		return needs{worker: k.AttentionGradScratch(shapeOf(op), op.Attr.Heads.T)}
+	},
+	program.OpCachedAttention: func(_ kernel.Level, _ *program.Op) needs { return needs{worker: kernel.AttentionCachedScratch} },
+	program.OpHeadStats: func(k kernel.Level, _ *program.Op) needs {
+		return needs{worker: headTokens*headWords + k.GemmScratch()}
+	},
+	program.OpHeadTop:  headTopNeeds,
+	program.OpHeadGrad: headGradNeeds,
 }
 
-func product(*program.Op) needs { return needs{worker: kernel.GemmScratch} }
+func product(k kernel.Level, _ *program.Op) needs { return needs{worker: k.GemmScratch()} }
 
 // in is operand i as float32, out is output i.
 func (l *lowering) in(i int) []float32  { return view[float32](l.x.bytes(l.op.In[i], l.slot)) }
@@ -132,12 +137,12 @@ func add(l *lowering) []phase {
 			}
 		})}
 	}
-	return []phase{over(len(y), flat, func(lo, hi int) { kernel.Add(y[lo:hi], x[lo:hi], z[lo:hi]) })}
+	return []phase{over(len(y), flat, func(lo, hi int) { l.level.Add(y[lo:hi], x[lo:hi], z[lo:hi]) })}
 }
 
 func scale(l *lowering) []phase {
 	x, y, c := l.in(0), l.out(0), float32(l.op.Attr.C)
-	return []phase{over(len(y), flat, func(lo, hi int) { kernel.Scale(y[lo:hi], x[lo:hi], c) })}
+	return []phase{over(len(y), flat, func(lo, hi int) { l.level.Scale(y[lo:hi], x[lo:hi], c) })}
 }
 
 func cast(l *lowering) []phase {

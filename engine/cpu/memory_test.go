@@ -44,7 +44,7 @@ func TestMemory(t *testing.T) {
 	if got != want {
 		t.Errorf("memory: got %+v, want %+v", got, want)
 	}
-	predicted, err := cpu.Predict(2, 1, programs...)
+	predicted, err := cpu.Predict(cpu.Options{Threads: 2}, 1, programs...)
 	if must(t, err); predicted != got {
 		t.Errorf("predicted %+v, got %+v", predicted, got)
 	}

@@ -9,10 +9,11 @@ import (
 	"pleach/program"
 )
 
-// Predict is the memory that an engine of so many threads will have allocated
+// Predict is the memory that an engine with these options will have allocated
 // once it has compiled these programs, with up to slots micro-batches between
 // their halves. It allocates none of it.
-func Predict(threads, slots int, programs ...*program.Program) (engine.Memory, error) {
+func Predict(o Options, slots int, programs ...*program.Program) (engine.Memory, error) {
+	o = o.chosen()
 	var m engine.Memory
 	var worker int
 	tables := map[rotation]bool{}
@@ -20,7 +21,7 @@ func Predict(threads, slots int, programs ...*program.Program) (engine.Memory, e
 		if err := checkOps(p); err != nil {
 			return m, err
 		}
-		need := measure(p)
+		need := measure(o.Level, p)
 		m.Arena += program.MakePlan(p, slots).Bytes
 		m.Scratch += half.F32.Size() * need.shared
 		worker = max(worker, need.worker)
@@ -36,7 +37,7 @@ func Predict(threads, slots int, programs ...*program.Program) (engine.Memory, e
 	for r := range tables {
 		m.Scratch += half.F32.Size() * r.K * r.T
 	}
-	m.Scratch += half.F32.Size() * worker * threads
+	m.Scratch += half.F32.Size() * worker * o.Threads
 	m.State, _ = program.HeldBytes(programs...)
 	return m, nil
 }

@@ -63,7 +63,7 @@ func sumSquares(l *lowering) []phase {
 		over(len(cut), 4, func(lo, hi int) {
 			for i := range cut[lo:hi] {
 				c := &cut[lo+i]
-				c.sum = kernel.SumSquares(0, x[c.lo:c.hi], c.weight)
+				c.sum = l.level.SumSquares(0, x[c.lo:c.hi], c.weight)
 			}
 		}),
 		one(func() {
@@ -112,6 +112,6 @@ func adamW(l *lowering) []phase {
 			return
 		}
 		step := kernel.NewAdamWStep(a.Beta1, a.Beta2, a.Eps, a.Decay, lr[0], int64(t[0]))
-		kernel.AdamW(p[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], float32(report[program.ReportScale]), step)
+		l.level.AdamW(p[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], float32(report[program.ReportScale]), step)
 	})}
 }
