@@ -33,7 +33,7 @@ type Engine struct {
 // CPU is the engine of this machine.
 type CPU struct {
 	Threads int    // 0: as many as the machine has cores
-	Level   string // "portable"
+	Level   string // "auto", or the name of a set of kernels
 }
 
 // Price is what an hour costs; PerHour 0 is unknown.
@@ -110,9 +110,12 @@ func (e *Engine) kinds() []kind {
 				doc:   "Worker threads. They change the speed, not the result.",
 			},
 			{
-				key: "level", def: "portable", words: []string{"portable"}, to: &e.CPU.Level,
-				doc: "Which kernels: `portable` is plain Go. The level is part of what " +
-					"bitwise equality is promised within.",
+				key: "level", def: "auto", words: []string{"auto", "portable", "avx2", "avx512", "neon"},
+				to: &e.CPU.Level,
+				doc: "Which kernels: `auto` takes the fastest that the processor has, `portable` " +
+					"is plain Go. The environment variable `PLEACH_CPU` takes one of the same words " +
+					"and overrides this key. The level is part of what bitwise equality is promised " +
+					"within: run.yaml names the one that was used.",
 			},
 		}},
 		{name: "pjrt", doc: "A PJRT plugin: `{plugin, devices, options}`.", later: true},

@@ -13,6 +13,7 @@ import (
 	"pleach/engine/cpu"
 	"pleach/internal/fault"
 	"pleach/internal/unit"
+	"pleach/kernel"
 	"pleach/program"
 )
 
@@ -20,7 +21,11 @@ import (
 type compute struct {
 	threads   int
 	precision string
+	level     kernel.Level
 }
+
+// options are those of the engine that a verb starts.
+func (o *compute) options() cpu.Options { return cpu.Options{Level: o.level, Threads: o.threads} }
 
 // flags adds --threads, and --precision if the verb has it.
 func (o *compute) flags(c *cobra.Command, precision bool) {
@@ -39,8 +44,9 @@ func (o *compute) check(c *cobra.Command) error {
 	}
 	switch o.precision {
 	case "", "auto", "f32":
-		o.threads = threadsOf(o.threads)
-		return nil
+		run, err := options(o.threads)
+		o.threads, o.level = run.Threads, run.Level
+		return err
 	}
 	if slices.Contains(precisions(), o.precision) {
 		return errUsage(c, "--precision: %s is not built yet, want auto or f32", o.precision)
@@ -59,7 +65,7 @@ func interrupted(ctx context.Context) error {
 // fitsBeside refuses programs that there is no room for beside what the engine
 // already holds.
 func fitsBeside(e *cpu.Engine, what string, programs ...*program.Program) error {
-	m, err := cpu.Predict(cpu.Options{Threads: e.Info().Threads}, 1, programs...)
+	m, err := cpu.Predict(e.Options(), 1, programs...)
 	if err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (o *measuring) window(c *cobra.Command, m *source) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		err = fitsMemory(fmt.Sprintf("model %s with a row of %d ids", m.dir, T), o.threads, p)
+		err = fitsMemory(fmt.Sprintf("model %s with a row of %d ids", m.dir, T), o.options(), p)
 		if err == nil {
 			if T < most {
 				fmt.Fprintf(c.ErrOrStderr(), "windows of %d ids: memory does not suffice for %d\n", T, most)

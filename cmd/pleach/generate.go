@@ -167,10 +167,10 @@ func (o *generation) start(m *source, prompt int) (*cpu.Engine, *infer.Generator
 		return nil, nil, err
 	}
 	what := fmt.Sprintf("model %s with %d positions", m.dir, T)
-	if err := fitsMemory(what, o.threads, programs...); err != nil {
+	if err := fitsMemory(what, o.options(), programs...); err != nil {
 		return nil, nil, err
 	}
-	e := cpu.New(cpu.Options{Threads: o.threads})
+	e := cpu.New(o.options())
 	g, err := infer.NewGenerator(e, c.Spec, plain(), T)
 	if err == nil {
 		err = m.load(e)

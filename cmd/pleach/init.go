@@ -281,9 +281,14 @@ const hour = 3600.0
 // choose is the largest preset of the ladder that fits into memory, for which the
 // text is not too small, and which sees it in an hour; and how often it does.
 func choose(tokens float64, vocabulary int) (sizes, error) {
-	e := cpu.New(cpu.Options{})
+	z := sizes{sequence: 256, rows: 8}
+	run, err := options(0)
+	if err != nil {
+		return z, err
+	}
+	e := cpu.New(run)
 	defer e.Close()
-	z := sizes{sequence: 256, rows: 8, rate: usualShare * e.Peak()}
+	z.rate = usualShare * e.Peak()
 	flops := 0.0
 	for _, name := range []string{"tiny", "mini", "small", "quick", "d512"} {
 		spec, err := model.Preset(name, vocabulary)
@@ -292,7 +297,7 @@ func choose(tokens float64, vocabulary int) (sizes, error) {
 		}
 		p, err := plan.Choose(plan.Request{
 			Spec: spec, Layout: plain(), Sequence: z.sequence, Rows: z.rows, Free: true, Memory: available(), Other: beside(),
-		}, predictor(defaultThreads()))
+		}, predictor(run))
 		if err != nil && z.preset != "" {
 			break // too large; the one before is not
 		}

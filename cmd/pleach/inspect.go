@@ -50,7 +50,7 @@ it came from, which parameters decay, and the plan.`,
 			if len(args) > 1 {
 				return errUsage(c, "got %q after a model, want nothing", args[1])
 			}
-			return inspectModel(c.OutOrStdout(), args[0], o.threads)
+			return inspectModel(c.OutOrStdout(), args[0], o.options())
 		},
 	}
 	o.flags(c, false)
@@ -122,7 +122,7 @@ func (t table) row(name, format string, args ...any) {
 	fmt.Fprintf(t.w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 }
 
-func inspectModel(w io.Writer, path string, threads int) error {
+func inspectModel(w io.Writer, path string, run cpu.Options) error {
 	m, err := openModel(path)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func inspectModel(w io.Writer, path string, threads int) error {
 	}
 	bos, eos := m.specials()
 	t.row("specials", "begin-of-sequence %s, end-of-sequence %s", idOrNone(bos), idOrNone(eos))
-	if err := m.describeMemory(t, threads); err != nil {
+	if err := m.describeMemory(t, run); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(m.dir, "manifest.json")); err == nil {
@@ -223,7 +223,7 @@ func (s *source) describeFiles(t table) {
 }
 
 // describeMemory predicts what running the model takes.
-func (s *source) describeMemory(t table, threads int) error {
+func (s *source) describeMemory(t table, run cpu.Options) error {
 	c := s.config
 	T := min(c.MaxT, 4096)
 	score, err := model.Score(c.Spec, plain(), 0, model.Batch{B: 1, T: T}, 0)
@@ -235,7 +235,7 @@ func (s *source) describeMemory(t table, threads int) error {
 		return err
 	}
 	for i, programs := range [][]*program.Program{{score}, generate} {
-		m, err := cpu.Predict(cpu.Options{Threads: threads}, 1, programs...)
+		m, err := cpu.Predict(run, 1, programs...)
 		if err != nil {
 			return err
 		}

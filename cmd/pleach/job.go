@@ -48,21 +48,21 @@ type prepared struct {
 	plan      plan.Plan
 	rows      int // of a step
 	steps     int64
-	threads   int
+	options   cpu.Options
 }
 
 // prepare reads what a recipe names. The recipe learns what it left open:
 // sequence, lanes, micro-batch, recomputation, length. The end of ctx ends it,
 // even while the tokens of an epoch are counted.
 func prepare(ctx context.Context, r *config.Recipe) (_ *prepared, err error) {
-	p := &prepared{recipe: r, threads: threadsOf(r.Engine.CPU.Threads)}
+	p := &prepared{recipe: r}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
 	for _, step := range []func() error{
-		p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData,
+		p.setOptions, p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData,
 		func() error { return p.openTexts(ctx) }, func() error { return p.setLength(ctx) }, p.choosePlan,
 	} {
 		err := step()
@@ -333,7 +333,7 @@ func (p *prepared) choosePlan() error {
 		req.Scored = p.scoredRows()
 	}
 	var err error
-	p.plan, err = plan.Choose(req, predictor(p.threads))
+	p.plan, err = plan.Choose(req, predictor(p.options))
 	if err != nil {
 		return err
 	}
@@ -344,10 +344,10 @@ func (p *prepared) choosePlan() error {
 	return err
 }
 
-// predictor is the memory of the CPU engine with so many threads.
-func predictor(threads int) plan.Predictor {
+// predictor is the memory of the CPU engine with these options.
+func predictor(run cpu.Options) plan.Predictor {
 	return func(programs ...*program.Program) (engine.Memory, error) {
-		return cpu.Predict(cpu.Options{Threads: threads}, 1, programs...)
+		return cpu.Predict(run, 1, programs...)
 	}
 }
 
@@ -442,11 +442,4 @@ func (p *prepared) sameRun() (resumes bool, err error) {
 			r.Out, differ)
 	}
 	return true, nil
-}
-
-func threadsOf(n int) int {
-	if n > 0 {
-		return n
-	}
-	return defaultThreads()
 }

@@ -79,7 +79,7 @@ func TestPlannedMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := cpu.New(cpu.Options{Threads: p.threads})
+		e := cpu.New(p.options)
 		j := p.job(e)
 		j.Sink = sinks{}
 		if j.Evaluate, err = p.evaluation(e); err != nil {

@@ -88,8 +88,8 @@ func limitMemory(predicted int) (undo func()) {
 
 // fitsMemory refuses programs that this machine has no room for, before anything
 // of them is allocated.
-func fitsMemory(what string, threads int, programs ...*program.Program) error {
-	m, err := cpu.Predict(cpu.Options{Threads: threads}, 1, programs...)
+func fitsMemory(what string, run cpu.Options, programs ...*program.Program) error {
+	m, err := cpu.Predict(run, 1, programs...)
 	if err != nil {
 		return err
 	}

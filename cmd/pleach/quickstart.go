@@ -111,6 +111,9 @@ func (q *quickstart) run(ctx context.Context) error {
 	if q.threads < 0 {
 		return fault.Configf("quickstart: --threads: got %d", q.threads)
 	}
+	if _, err := options(q.threads); err != nil {
+		return err
+	}
 	q.began = time.Now()
 	for _, part := range []func(context.Context) error{
 		q.prepare, q.makeTexts, q.makeTokenizer, q.trainAll,

@@ -81,10 +81,15 @@ func (q *quickstart) size() (sizing, error) {
 	if q.sizes != nil {
 		return *q.sizes, nil
 	}
-	m := machineSpeed{threads: threadsOf(q.threads), seconds: 60 * q.minutes}
+	run, err := options(q.threads)
+	if err != nil {
+		return sizing{}, err
+	}
+	m := machineSpeed{options: run, seconds: 60 * q.minutes}
 	s, err := size(m.seconds, m.of)
 	if err == nil {
-		q.say("machine: %.3g GFLOP/s in training steps with %d threads", s.Speed/1e9, m.threads)
+		q.say("machine: %.3g GFLOP/s in training steps with %d threads, %v",
+			s.Speed/1e9, run.Threads, run.Level)
 	}
 	return s, err
 }

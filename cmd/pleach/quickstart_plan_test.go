@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"pleach/internal/fault"
+
+	"pleach/engine/cpu"
 )
 
 // at is a machine of one speed.
@@ -130,7 +132,7 @@ func TestSizeTooShort(t *testing.T) {
 }
 
 func TestMeasureSpeed(t *testing.T) {
-	f, err := measureSpeed(candidates()[0], 1, time.Millisecond)
+	f, err := measureSpeed(candidates()[0], cpu.Options{Threads: 1}, time.Millisecond)
 	if err != nil || !(f > 1e6 && f < 1e15) {
 		t.Errorf("got %g FLOP/s, %v", f, err)
 	}

@@ -162,7 +162,11 @@ func (q *quickstart) sample(ctx context.Context, dir, prompt string) (string, er
 		return "", err
 	}
 	ids := t.EncodeSpecial(nil, []byte(prompt)) // as generate does
-	e := cpu.New(cpu.Options{Threads: threadsOf(q.threads)})
+	run, err := options(q.threads)
+	if err != nil {
+		return "", err
+	}
+	e := cpu.New(run)
 	defer e.Close()
 	g, err := infer.NewGenerator(e, m.config.Spec, plain(), min(len(ids)+sampleTokens, m.config.MaxT))
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"pleach/train"
 )
 
-// measureSpeed is the FLOP/s of real training steps of a candidate with so many
-// threads, over at least the given time. Rows are random ids and weights are
+// measureSpeed is the FLOP/s of real training steps of a candidate on such an
+// engine, over at least the given time. Rows are random ids and weights are
 // zero: neither changes how long a step takes.
-func measureSpeed(c candidate, threads int, atLeast time.Duration) (float64, error) {
+func measureSpeed(c candidate, run cpu.Options, atLeast time.Duration) (float64, error) {
 	spec, err := c.spec()
 	if err != nil {
 		return 0, err
@@ -25,7 +25,7 @@ func measureSpeed(c candidate, threads int, atLeast time.Duration) (float64, err
 	if err != nil {
 		return 0, err
 	}
-	e := cpu.New(cpu.Options{Threads: threads})
+	e := cpu.New(run)
 	defer e.Close()
 	st, err := train.NewStepper(e, spec, plain(), batch, optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Clip: 1})
 	if err != nil {
@@ -66,7 +66,7 @@ func randomRows(B, T, V int) []data.Row {
 // machineSpeed measures one candidate after another, only those that a plan asks
 // for, and not those that a smaller one has shown to be out of reach.
 type machineSpeed struct {
-	threads int
+	options cpu.Options
 	seconds float64
 	first   float64 // of the reference candidate
 }
@@ -80,7 +80,7 @@ const reference = 1
 func (m *machineSpeed) of(c candidate) (float64, error) {
 	if m.first == 0 {
 		var err error
-		if m.first, err = measureSpeed(candidates()[reference], m.threads, 300*time.Millisecond); err != nil {
+		if m.first, err = measureSpeed(candidates()[reference], m.options, 300*time.Millisecond); err != nil {
 			return 0, err
 		}
 	}
@@ -88,5 +88,5 @@ func (m *machineSpeed) of(c candidate) (float64, error) {
 	if err != nil || s.Base*s.step() < c.Least {
 		return m.first, err
 	}
-	return measureSpeed(c, m.threads, 700*time.Millisecond)
+	return measureSpeed(c, m.options, 700*time.Millisecond)
 }

@@ -126,7 +126,7 @@ func (s *scorer) grow(b model.Batch) error {
 		}
 		what := fmt.Sprintf("model %s with %d rows of %d ids", s.source.dir, b.B, b.T)
 		if s.engine == nil {
-			err = fitsMemory(what, s.threads, p)
+			err = fitsMemory(what, s.options(), p)
 		} else {
 			err = fitsBeside(s.engine, what, append(s.programs, p)...)
 		}
@@ -139,7 +139,7 @@ func (s *scorer) grow(b model.Batch) error {
 	}
 	first := s.engine == nil
 	if first {
-		s.engine, s.undo = cpu.New(cpu.Options{Threads: s.threads}), func() {}
+		s.engine, s.undo = cpu.New(s.options()), func() {}
 	}
 	score, err := infer.NewScorer(s.engine, c.Spec, plain(), b, s.top)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"pleach/engine/cpu"
 	"pleach/infer"
 	"pleach/internal/fault"
 	"pleach/internal/golden"
@@ -122,7 +123,7 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = fitsMemory("model huge", 1, p)
+	err = fitsMemory("model huge", cpu.Options{Threads: 1}, p)
 	if !errors.Is(err, fault.Config) || !strings.HasPrefix(err.Error(), "model huge does not fit into memory: it needs 6.") ||
 		!strings.Contains(err.Error(), "TiB (weights 6.") || !strings.HasSuffix(err.Error(), " free") {
 		t.Errorf("got %v", err)

@@ -93,7 +93,7 @@ func trainRecipe(ctx context.Context, r *config.Recipe, show display) (train.Res
 // train makes the engine and what hangs on it, and runs the job.
 func (p *prepared) train(ctx context.Context, sink track.Sink) (train.Result, error) {
 	defer limitMemory(p.plan.Total())()
-	e := cpu.New(cpu.Options{Threads: p.threads})
+	e := cpu.New(p.options)
 	defer e.Close()
 	j := p.job(e)
 	j.Sink, j.Peak = sink, e.Peak()

@@ -25,3 +25,6 @@ func processor() string {
 	}
 	return runtime.GOARCH
 }
+
+// Options are those that the engine runs with, without zeros.
+func (e *Engine) Options() Options { return Options{Level: e.level, Threads: e.threads} }

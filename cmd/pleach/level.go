@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"pleach/engine/cpu"
+	"pleach/internal/fault"
+	"pleach/kernel"
+)
+
+// levelVariable names the kernels that this process computes with: whatever verb
+// it runs, and whatever a recipe says. It is for comparing levels and for machines
+// on which one of them is not to be trusted, so it wins; run.yaml shows that it
+// did.
+const levelVariable = "PLEACH_CPU"
+
+// auto is the word for the fastest level of the processor.
+const auto = "auto"
+
+// forcedLevel is the level that the environment names, 0 if it leaves the choice.
+func forcedLevel() (kernel.Level, error) {
+	name := os.Getenv(levelVariable)
+	if name == "" || name == auto {
+		return 0, nil
+	}
+	l, err := kernel.ParseLevel(name)
+	if err != nil {
+		return 0, fault.As(fault.Config, fmt.Errorf("%s: %w", levelVariable, err))
+	}
+	return l, nil
+}
+
+// options are those of an engine in this process, without zeros: so many threads,
+// 0 for the default, and the level that is forced, else the best.
+func options(threads int) (cpu.Options, error) {
+	l, err := forcedLevel()
+	if l == 0 {
+		l = kernel.Best()
+	}
+	return cpu.Options{Level: l, Threads: threadsOf(threads)}, err
+}
+
+// setOptions settles what the engine of a recipe is told. The recipe learns the
+// level, since the bits of the run hang on it.
+func (p *prepared) setOptions() error {
+	const key = "engine.cpu.level"
+	r := p.recipe
+	asked, origin := r.Engine.CPU.Level, levelVariable
+	l, err := forcedLevel()
+	if err != nil {
+		return err
+	}
+	switch {
+	case l != 0:
+	case asked == auto:
+		l, origin = kernel.Best(), "the best of this processor"
+	default:
+		if l, err = kernel.ParseLevel(asked); err != nil {
+			return r.Errorf(key, "%v", err)
+		}
+	}
+	p.options = cpu.Options{Level: l, Threads: threadsOf(r.Engine.CPU.Threads)}
+	if asked == l.String() {
+		return nil
+	}
+	return r.Set(key, l.String(), origin)
+}
+
+// threadsOf is the number of threads for a number that was asked for, 0 for the
+// default.
+func threadsOf(n int) int {
+	if n > 0 {
+		return n
+	}
+	return defaultThreads()
+}
