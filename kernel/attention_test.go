@@ -224,7 +224,7 @@ func testAttentionCached(t *testing.T, l Level) {
 		const slots, slot = 3, 1
 		S := c.T + 2
 		cache := b.out(slots * S * 2 * c.G * c.K)
-		scratch := b.out(AttentionCachedScratch)
+		scratch := b.out(l.AttentionCachedScratch())
 		for t := range c.T {
 			row := c.qkv[t*W:][:W]
 			CacheAppend(cache, row, []int32{slot}, c.positions[t:t+1], S, c.Heads)

@@ -22,7 +22,7 @@ func CacheAppend(cache, qkv []float32, slots, positions []int32, S int, a Heads)
 
 // AttentionCachedScratch is the number of elements of scratch that
 // AttentionCached takes.
-const AttentionCachedScratch = keyTile
+func (l Level) AttentionCachedScratch() int { return keyTile + l.GemmScratch() }
 
 // AttentionCached is attention of one token, at a position of a slot, to the
 // keys of that slot up to its own position, for the query heads h0 ≤ h < h1.
@@ -48,10 +48,9 @@ func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a
 		for u0 := 0; u0 <= position; u0 += keyTile {
 			w := min(keyTile, position+1-u0)
 			s := scratch[:w]
-			clear(s)
-			gemmDots(s, q, seq[u0*C+k:], 1, w, a.K, w, a.K, C)
+			l.GemmNT(s, q, seq[u0*C+k:], 1, w, a.K, w, a.K, C, false, scratch[keyTile:])
 			softmaxTile(s, 0, w, scale, &top, &sum, out)
-			l.GemmNN(out, s, seq[u0*C+v:], 1, a.K, w, a.K, w, C, true, nil)
+			l.GemmNN(out, s, seq[u0*C+v:], 1, a.K, w, a.K, w, C, true, scratch[keyTile:])
 		}
 		finish(out, sum)
 	}

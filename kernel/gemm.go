@@ -8,20 +8,252 @@ package kernel
 // rows of a matrix in its slice.
 //
 // Every element is one left fold over k in rising order, from its old value if
-// acc, else from 0, each product rounded to float32 before it is added. Hence no
-// cut of a product into tiles of m and n, and no blocking of k inside, changes a
-// bit of the result. Parts of k may be added by calls with acc, in order.
+// acc, else from 0. Hence no cut of a product into tiles of m and n, no packing
+// and no blocking of k inside changes a bit of the result, and parts of k may be
+// added by calls with acc, in order. On Portable each product is rounded before
+// it is added; the other levels fuse: c = fma(a, b, c).
+//
+// The right operand is read from panels, packed by PackNT or PackNN: a panel is
+// up to PanelWidth columns, k rows of them one after the other. GemmNT, GemmNN
+// and GemmTN pack a block at a time for themselves.
 
+// Blocks of the levels in assembly: a block of packed B stays in the second-level
+// cache while rows of A pass by.
 const (
-	gemmKC = 128 // rows of B, and
-	gemmNC = 256 // columns of B that the loops keep in the second-level cache
+	blockK = 256 // steps of k
+	blockN = 192 // columns: a multiple of every panel's width
+	blockM = 96  // rows of a transposed A that are packed together
+	aPanel = 48  // and in panels so wide: a multiple of every tile's rows
 
-	gemmFew = 16 // fewer rows of A than this do not pay for a copy of B
-
+	fewRows = 16  // fewer rows do not pay for a block: panels are packed one by one
+	fewK    = 128 // and so short that one stays in the first-level cache
 )
 
+// tiling is the largest tile of a level.
+type tiling struct{ lanes, rows, width int }
+
+var tilings = [levels]tiling{
+	Portable: {1, 1, 256}, AVX2: {8, 6, 16}, AVX512: {16, 8, 48}, NEON: {4, 8, 12},
+}
+
+// PanelWidth is the number of columns of a panel. Whoever packs or multiplies
+// parts of a product cuts columns at its multiples.
+func (l Level) PanelWidth() int { return tilings[l].width }
+
+// PanelLen is the number of elements that n packed columns of length k take. So
+// it is also where column n begins, if n is a multiple of PanelWidth.
+func (l Level) PanelLen(n, k int) int { return roundUp(n, tilings[l].lanes) * k }
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// PackNT packs the right operand of C = A·Bᵀ: b is [n,k], the weights [out,in] of
+// a linear layer. panels has PanelLen(n,k) elements and overlaps nothing.
+func (l Level) PackNT(panels, b []float32, n, k, ldb int) {
+	s := tilings[l]
+	for j := 0; j < n && k > 0; j += s.width {
+		cols := min(s.width, n-j)
+		panel, w := panels[l.PanelLen(j, k):], roundUp(cols, s.lanes)
+		if l == Portable {
+			transpose(panel, b[j*ldb:], cols, k, w, ldb)
+			continue
+		}
+		for g := 0; g < cols; g += s.lanes {
+			l.packColumns(panel[g:], b[(j+g)*ldb:], min(s.lanes, cols-g), k, w, ldb)
+		}
+	}
+}
+
+// packColumns packs rows of b as the columns of one vector; the last one fills
+// what is left of it.
+func (l Level) packColumns(dst, b []float32, rows, k, w, ldb int) {
+	lanes := tilings[l].lanes
+	_, _ = dst[(k-1)*w+lanes-1], b[(rows-1)*ldb+k-1]
+	if k < lanes {
+		for p := range k {
+			for i := range lanes {
+				dst[p*w+i] = b[min(i, rows-1)*ldb+p]
+			}
+		}
+		return
+	}
+	var at [16]int
+	for i := range at {
+		at[i] = 4 * ldb * min(i, rows-1)
+	}
+	const most = 256 // blocks of a call
+	for p := 0; p+lanes <= k; p += most * lanes {
+		transposeBlocks(l, &dst[p*w], 4*w, &b[p], &at, min(most, (k-p)/lanes))
+	}
+	if k%lanes > 0 { // the last block covers some of the one before it again
+		p := k - lanes
+		transposeBlocks(l, &dst[p*w], 4*w, &b[p], &at, 1)
+	}
+}
+
+// PackNN packs the right operand of C = A·B: b is [k,n]. panels is as for PackNT.
+func (l Level) PackNN(panels, b []float32, n, k, ldb int) {
+	s := tilings[l]
+	for j := 0; j < n && k > 0; j += s.width {
+		cols := min(s.width, n-j)
+		l.packPanel(panels[l.PanelLen(j, k):], b[j:], cols, k, ldb)
+	}
+}
+
+// packPanel packs up to a panel's columns of b [k,cols].
+func (l Level) packPanel(panel, b []float32, cols, k, ldb int) {
+	lanes := tilings[l].lanes
+	if l == Portable {
+		copyTile(panel, b, k, cols, ldb)
+		return
+	}
+	w := roundUp(cols, lanes)
+	_, _ = panel[k*w-1], b[(k-1)*ldb+cols-1]
+	const most = 2048 // rows of a call
+	if vecs := cols / lanes; vecs > 0 {
+		for p := 0; p < k; p += most {
+			packRows(l, &panel[p*w], 4*w, &b[p*ldb], 4*ldb, min(most, k-p), vecs)
+		}
+	}
+	if whole := cols / lanes * lanes; whole < cols {
+		for p := range k {
+			rest := panel[p*w+whole : (p+1)*w]
+			clear(rest[copy(rest, b[p*ldb+whole:p*ldb+cols]):])
+		}
+	}
+}
+
+// MultiplyN is C = A·B, or C += A·B if acc, for a packed B.
+//
+//	c[i,j] (+)= Σ_p a[i,p] · b[p,j]
+//
+// a is [m,k], c is [m,n]; c must not overlap the others.
+func (l Level) MultiplyN(c, a, panels []float32, m, n, k, ldc, lda int, acc bool) {
+	if !begin(c, m, n, k, ldc, acc) {
+		return
+	}
+	_ = a[(m-1)*lda+k-1]
+	if l == Portable {
+		plain(c, a, panels, m, n, k, ldc, lda, 1, acc)
+		return
+	}
+	for j := 0; j < n; j += blockN {
+		w := min(blockN, n-j)
+		for p := 0; p < k; p += blockK {
+			l.block(c[j:], a[p:], panels[l.PanelLen(j, k):], m, w, k, p, min(blockK, k-p), ldc, lda, 1, acc || p > 0)
+		}
+	}
+}
+
+// MultiplyT is C = Aᵀ·B, or C += Aᵀ·B if acc, for a packed B.
+//
+//	c[i,j] (+)= Σ_p a[p,i] · b[p,j]
+//
+// a is [k,m], c is [m,n]; c must not overlap the others. scratch has GemmScratch
+// elements, for a packed block of a: the more columns, the cheaper.
+func (l Level) MultiplyT(c, a, panels []float32, m, n, k, ldc, lda int, acc bool, scratch []float32) {
+	if !begin(c, m, n, k, ldc, acc) {
+		return
+	}
+	_ = a[(k-1)*lda+m-1]
+	if l == Portable {
+		plain(c, a, panels, m, n, k, ldc, 1, lda, acc)
+		return
+	}
+	for i := 0; i < m; i += blockM {
+		h := min(blockM, m-i)
+		for p := 0; p < k; p += blockK {
+			d := min(blockK, k-p)
+			for r := 0; r < h; r += aPanel {
+				l.packPanel(scratch[r*d:], a[p*lda+i+r:], min(aPanel, h-r), d, lda)
+			}
+			for j := 0; j < n; j += blockN {
+				for r := 0; r < h; r += aPanel {
+					rows := min(aPanel, h-r)
+					l.block(c[(i+r)*ldc+j:], scratch[r*d:], panels[l.PanelLen(j, k):], rows, min(blockN, n-j), k, p, d,
+						ldc, 1, roundUp(rows, tilings[l].lanes), acc || p > 0)
+				}
+			}
+		}
+	}
+}
+
+// begin checks the size of c, and does what is to do without k. It says whether
+// there is more.
+func begin(c []float32, m, n, k, ldc int, acc bool) bool {
+	if m == 0 || n == 0 {
+		return false
+	}
+	_ = c[(m-1)*ldc+n-1]
+	if k == 0 && !acc {
+		clearTile(c, m, n, ldc)
+	}
+	return k > 0
+}
+
+// block adds steps p … p+d−1 of k to a block of C. a begins at its step p, with
+// rows as and steps ap apart; panels at the block's first column.
+func (l Level) block(c, a, panels []float32, m, n, k, p, d, ldc, as, ap int, acc bool) {
+	s := tilings[l]
+	for i := 0; i < m; i += s.rows {
+		rows := min(s.rows, m-i)
+		x := &a[i*as]
+		for j := 0; j < n; j += s.width {
+			cols := min(s.width, n-j)
+			w := roundUp(cols, s.lanes)
+			b := &panels[j*k+p*w]
+			if cols < w {
+				l.edge(c[i*ldc+j:], x, b, rows, cols, d, ldc, as, ap, acc)
+				continue
+			}
+			at := i*ldc + j
+			next := (*float32)(nil) // where the tile after this one is
+			if j+s.width < n {
+				next = &c[at+s.width]
+			} else if i+2*s.rows <= m {
+				next = &c[(i+s.rows)*ldc]
+			}
+			tile(l, rows, w/s.lanes, d, x, 4*as, 4*ap, b, 4*w, &c[at], 4*ldc, acc, next)
+		}
+	}
+}
+
+// edge is a tile whose last vector is not whole, by way of one that is.
+func (l Level) edge(c []float32, a, b *float32, rows, cols, d, ldc, as, ap int, acc bool) {
+	const most = 8 * 48
+	var whole [most]float32
+	w := roundUp(cols, tilings[l].lanes)
+	if acc {
+		for i := range rows {
+			copy(whole[i*w:], c[i*ldc:][:cols])
+		}
+	}
+	tile(l, rows, w/tilings[l].lanes, d, a, 4*as, 4*ap, b, 4*w, &whole[0], 4*w, acc, nil)
+	for i := range rows {
+		copy(c[i*ldc:][:cols], whole[i*w:])
+	}
+}
+
+// PeakFLOPs does so many rounds of independent multiplications and additions in
+// registers, and returns how many operations that were: what it reaches is the
+// peak that products are measured by. It is 0 on Portable.
+func (l Level) PeakFLOPs(rounds int) int {
+	if l == Portable {
+		return 0
+	}
+	const most = 20_000 // rounds of a call
+	for done := 0; done < rounds; done += most {
+		peak(l, min(most, rounds-done))
+	}
+	return 2 * rounds * tilings[l].rows * tilings[l].width
+}
+
 // GemmScratch is the number of elements of scratch that a product takes.
-func (l Level) GemmScratch() int { return gemmKC * gemmNC }
+func (l Level) GemmScratch() int {
+	if l == Portable {
+		return plainK * plainN
+	}
+	return blockK * max(blockN, blockM)
+}
 
 // GemmNT is C = A·Bᵀ, or C += A·Bᵀ if acc: the forward product of a linear layer
 // with weights [out,in].
@@ -29,24 +261,23 @@ func (l Level) GemmScratch() int { return gemmKC * gemmNC }
 //	c[i,j] (+)= Σ_p a[i,p] · b[j,p]
 //
 // a is [m,k], b is [n,k], c is [m,n]; c must not overlap the others. scratch has
-// GemmScratch elements. B is transposed a block at a time for all m rows, so
-// tall tiles are cheaper: at 64 rows that costs about a tenth.
+// GemmScratch elements. B is packed a block at a time for all m rows, so tall
+// products are cheaper: at 64 rows that costs about a tenth.
 func (l Level) GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
-	if !acc {
-		clearTile(c, m, n, ldc)
-	}
-	if m < gemmFew {
-		gemmDots(c, a, b, m, n, k, ldc, lda, ldb)
+	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
-	for j := 0; j < n; j += gemmNC {
-		w := min(gemmNC, n-j)
-		for p := 0; p < k; p += gemmKC {
-			h := min(gemmKC, k-p)
-			transpose(scratch, b[j*ldb+p:], w, h, w, ldb)
-			gemmPanel(c[j:], a[p:], scratch, m, w, h, ldc, lda, 1, w)
+	if l == Portable && m < fewRows {
+		if !acc {
+			clearTile(c, m, n, ldc)
 		}
+		plainDots(c, a, b, m, n, k, ldc, lda, ldb)
+		return
 	}
+	l.blocks(m, n, k, func(j, p, w, d int) {
+		l.PackNT(scratch, b[j*ldb+p:], w, d, ldb)
+		l.MultiplyN(c[j:], a[p:], scratch, m, w, d, ldc, lda, acc || p > 0)
+	})
 }
 
 // GemmNN is C = A·B, or C += A·B if acc: the gradient of a linear layer's input.
@@ -54,10 +285,39 @@ func (l Level) GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, s
 //	c[i,j] (+)= Σ_p a[i,p] · b[p,j]
 //
 // a is [m,k], b is [k,n], c is [m,n]; c must not overlap the others. scratch has
-// GemmScratch elements, for a copy of a block of B: rows that are a power of two
-// apart fall on the same lines of the caches, and halve the speed.
+// GemmScratch elements.
 func (l Level) GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
-	gemm(c, a, b, m, n, k, ldc, lda, 1, ldb, acc, scratch)
+	if !begin(c, m, n, k, ldc, acc) {
+		return
+	}
+	if l == Portable && m < fewRows {
+		if !acc {
+			clearTile(c, m, n, ldc)
+		}
+		plainPanel(c, a, b, m, n, k, ldc, lda, 1, ldb)
+		return
+	}
+	l.blocks(m, n, k, func(j, p, w, d int) {
+		l.PackNN(scratch, b[p*ldb+j:], w, d, ldb)
+		l.MultiplyN(c[j:], a[p:], scratch, m, w, d, ldc, lda, acc || p > 0)
+	})
+}
+
+// blocks calls f for blocks of columns and steps that fit scratch: columns j …
+// j+w−1, steps p … p+d−1.
+func (l Level) blocks(m, n, k int, f func(j, p, w, d int)) {
+	cols, steps := blockN, blockK
+	switch {
+	case l == Portable:
+		cols, steps = plainN, plainK
+	case m < fewRows:
+		cols, steps = tilings[l].width, fewK
+	}
+	for j := 0; j < n; j += cols {
+		for p := 0; p < k; p += steps {
+			f(j, p, min(cols, n-j), min(steps, k-p))
+		}
+	}
 }
 
 // GemmTN is C = Aᵀ·B, or C += Aᵀ·B if acc: the gradient of a linear layer's
@@ -65,187 +325,26 @@ func (l Level) GemmNN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, s
 //
 //	c[i,j] (+)= Σ_p a[p,i] · b[p,j]
 //
-// a is [k,m], b is [k,n], c is [m,n]; c must not overlap the others. scratch is
-// as for GemmNN.
+// a is [k,m], b is [k,n], c is [m,n]; c must not overlap the others. scratch has
+// GemmScratch elements.
 func (l Level) GemmTN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
-	gemm(c, a, b, m, n, k, ldc, 1, lda, ldb, acc, scratch)
-}
-
-// gemm is c[i,j] (+)= Σ_p a[i·as+p·ap] · b[p,j].
-func gemm(c, a, b []float32, m, n, k, ldc, as, ap, ldb int, acc bool, scratch []float32) {
-	if !acc {
-		clearTile(c, m, n, ldc)
-	}
-	if m == 0 {
+	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
-	for j := 0; j < n; j += gemmNC {
-		w := min(gemmNC, n-j)
-		for p := 0; p < k; p += gemmKC {
-			h := min(gemmKC, k-p)
-			block, ld := b[p*ldb+j:], ldb
-			if m >= gemmFew {
-				copyTile(scratch, block, h, w, ldb)
-				block, ld = scratch, w
-			}
-			gemmPanel(c[j:], a[p*ap:], block, m, w, h, ldc, as, ap, ld)
-		}
-	}
-}
-
-// gemmPanel is c[i,j] += Σ_p a[i·as+p·ap] · b[p,j], for two rows of c and four
-// of b at a time. The inner loops run along j, where neither sums depend on each
-// other nor rows need to be gathered: measured, they do twice the work of a tile
-// of dot products in the same time.
-func gemmPanel(c, a, b []float32, m, n, k, ldc, as, ap, ldb int) {
-	i := 0
-	for ; i+2 <= m; i += 2 {
-		c0, c1 := c[i*ldc:][:n], c[(i+1)*ldc:][:n]
-		p := 0
-		for ; p+4 <= k; p += 4 {
-			x, y := a[i*as+p*ap:], a[(i+1)*as+p*ap:]
-			f := [8]float32{x[0], x[ap], x[2*ap], x[3*ap], y[0], y[ap], y[2*ap], y[3*ap]}
-			d := b[p*ldb:]
-			axpy24(c0, c1, &f, d[:n], d[ldb:][:n], d[2*ldb:][:n], d[3*ldb:][:n])
-		}
-		for ; p < k; p++ {
-			axpy21(c0, c1, a[i*as+p*ap], a[(i+1)*as+p*ap], b[p*ldb:][:n])
-		}
-	}
-	if i == m {
+	if l == Portable {
+		l.blocks(m, n, k, func(j, p, w, d int) {
+			l.PackNN(scratch, b[p*ldb+j:], w, d, ldb)
+			l.MultiplyT(c[j:], a[p*lda:], scratch, m, w, d, ldc, lda, acc || p > 0, nil)
+		})
 		return
 	}
-	c0, p := c[i*ldc:][:n], 0
-	for ; p+4 <= k; p += 4 {
-		x, d := a[i*as+p*ap:], b[p*ldb:]
-		f := [4]float32{x[0], x[ap], x[2*ap], x[3*ap]}
-		axpy14(c0, &f, d[:n], d[ldb:][:n], d[2*ldb:][:n], d[3*ldb:][:n])
-	}
-	for ; p < k; p++ {
-		axpy11(c0, a[i*as+p*ap], b[p*ldb:][:n])
-	}
-}
-
-// axpy24 adds four rows b, times f[0..3] to c and times f[4..7] to d.
-func axpy24(c, d []float32, f *[8]float32, b0, b1, b2, b3 []float32) {
-	d, b0, b1, b2, b3 = d[:len(c)], b0[:len(c)], b1[:len(c)], b2[:len(c)], b3[:len(c)]
-	f0, f1, f2, f3 := f[0], f[1], f[2], f[3]
-	g0, g1, g2, g3 := f[4], f[5], f[6], f[7]
-	for j, s := range c {
-		t, x := d[j], b0[j]
-		s += float32(f0 * x)
-		t += float32(g0 * x)
-		x = b1[j]
-		s += float32(f1 * x)
-		t += float32(g1 * x)
-		x = b2[j]
-		s += float32(f2 * x)
-		t += float32(g2 * x)
-		x = b3[j]
-		s += float32(f3 * x)
-		t += float32(g3 * x)
-		c[j], d[j] = s, t
-	}
-}
-
-// axpy21 is c += f·b, d += g·b.
-func axpy21(c, d []float32, f, g float32, b []float32) {
-	d, b = d[:len(c)], b[:len(c)]
-	for j, x := range b {
-		c[j] += float32(f * x)
-		d[j] += float32(g * x)
-	}
-}
-
-// axpy14 adds four rows b, times f, to c.
-func axpy14(c []float32, f *[4]float32, b0, b1, b2, b3 []float32) {
-	b0, b1, b2, b3 = b0[:len(c)], b1[:len(c)], b2[:len(c)], b3[:len(c)]
-	f0, f1, f2, f3 := f[0], f[1], f[2], f[3]
-	for j, s := range c {
-		s += float32(f0 * b0[j])
-		s += float32(f1 * b1[j])
-		s += float32(f2 * b2[j])
-		s += float32(f3 * b3[j])
-		c[j] = s
-	}
-}
-
-// axpy11 is c += f·b.
-func axpy11(c []float32, f float32, b []float32) {
-	b = b[:len(c)]
-	for j, x := range b {
-		c[j] += float32(f * x)
-	}
-}
-
-// gemmDots is c[i,j] += Σ_p a[i,p] · b[j,p] for few rows, four columns at a time.
-func gemmDots(c, a, b []float32, m, n, k, ldc, lda, ldb int) {
-	for i := range m {
-		x, y := a[i*lda:][:k], c[i*ldc:][:n]
-		j := 0
-		for ; j+4 <= n; j += 4 {
-			d := b[j*ldb:]
-			dot4((*[4]float32)(y[j:]), x, d[:k], d[ldb:][:k], d[2*ldb:][:k], d[3*ldb:][:k])
+	// Half of scratch is for each operand.
+	half := blockK * blockM
+	for j := 0; j < n; j += blockM {
+		for p := 0; p < k; p += blockK {
+			w, d := min(blockM, n-j), min(blockK, k-p)
+			l.PackNN(scratch[half:], b[p*ldb+j:], w, d, ldb)
+			l.MultiplyT(c[j:], a[p*lda:], scratch[half:], m, w, d, ldc, lda, acc || p > 0, scratch[:half])
 		}
-		for ; j < n; j++ {
-			y[j] = dot(y[j], x, b[j*ldb:][:k])
-		}
-	}
-}
-
-// dot4 adds the products of x with four vectors to s.
-func dot4(s *[4]float32, x, b0, b1, b2, b3 []float32) {
-	b0, b1, b2, b3 = b0[:len(x)], b1[:len(x)], b2[:len(x)], b3[:len(x)]
-	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
-	for p, v := range x {
-		s0 += float32(v * b0[p])
-		s1 += float32(v * b1[p])
-		s2 += float32(v * b2[p])
-		s3 += float32(v * b3[p])
-	}
-	*s = [4]float32{s0, s1, s2, s3}
-}
-
-// dot is s + Σ_p x[p]·y[p].
-func dot(s float32, x, y []float32) float32 {
-	y = y[:len(x)]
-	for p, v := range x {
-		s += float32(v * y[p])
-	}
-	return s
-}
-
-// transpose is y[j,i] = x[i,j] for x of m rows and n columns, eight rows at a
-// time.
-func transpose(y, x []float32, m, n, ldy, ldx int) {
-	i := 0
-	for ; i+8 <= m; i += 8 {
-		d := x[i*ldx:]
-		x0, x1, x2, x3 := d[:n], d[ldx:][:n], d[2*ldx:][:n], d[3*ldx:][:n]
-		x4, x5, x6, x7 := d[4*ldx:][:n], d[5*ldx:][:n], d[6*ldx:][:n], d[7*ldx:][:n]
-		for j, v := range x0 {
-			q := (*[8]float32)(y[j*ldy+i:])
-			q[0], q[1], q[2], q[3] = v, x1[j], x2[j], x3[j]
-			q[4], q[5], q[6], q[7] = x4[j], x5[j], x6[j], x7[j]
-		}
-	}
-	for ; i < m; i++ {
-		for j, v := range x[i*ldx:][:n] {
-			y[j*ldy+i] = v
-		}
-	}
-}
-
-// copyTile is y[i,j] = x[i,j], for x of m rows and n columns, y without gaps.
-func copyTile(y, x []float32, m, n, ldx int) {
-	for i := range m {
-		copy(y[i*n:][:n], x[i*ldx:][:n])
-	}
-}
-
-// clearTile is c[i,j] = 0.
-func clearTile(c []float32, m, n, ldc int) {
-	for i := range m {
-		clear(c[i*ldc:][:n])
 	}
 }

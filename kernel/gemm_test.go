@@ -6,6 +6,7 @@ package kernel
 import (
 	"math"
 	"testing"
+	"time"
 )
 
 // product is one of the three forms with its sizes.
@@ -57,6 +58,30 @@ func span(rows, cols, ld int) int {
 	return (rows-1)*ld + cols
 }
 
+// addProduct is s + x·y as the level rounds it: fused, or the product first.
+func (l Level) addProduct(s, x, y float32) float32 {
+	if l == Portable {
+		return s + float32(x*y)
+	}
+	return fma32(x, y, s)
+}
+
+// fma32 is x·y + z rounded once: the product is exact in float64, and a sum that
+// is not is made odd, so that rounding it again is rounding once.
+func fma32(x, y, z float32) float32 {
+	p, c := float64(x)*float64(y), float64(z)
+	s := p + c
+	b := s - p
+	if e := (p - (s - b)) + (c - b); e != 0 && math.Float64bits(s)&1 == 0 {
+		if (e > 0) == (s > 0) {
+			s = math.Float64frombits(math.Float64bits(s) + 1)
+		} else {
+			s = math.Float64frombits(math.Float64bits(s) - 1)
+		}
+	}
+	return float32(s)
+}
+
 // randomProduct draws sizes; leading dimensions are often odd.
 func (b bench) product(form string) product {
 	g := product{form: form, m: b.size(65), n: b.size(300), k: b.size(300), acc: b.IntN(2) == 0}
@@ -101,7 +126,7 @@ func testGemmTwin(t *testing.T, l Level) {
 					}
 					for p := range g.k {
 						x, y := g.at(i, j, p)
-						f += float32(a[x] * bb[y])
+						f = l.addProduct(f, a[x], bb[y])
 						z := float64(a[x]) * float64(bb[y])
 						want, size = want+z, size+math.Abs(z)
 					}
@@ -193,31 +218,62 @@ func testGemmTiles(t *testing.T, l Level) {
 	}
 }
 
+// BenchmarkGemm multiplies as an engine does: B packed once for all, then tiles of
+// rows. Beside each figure is its share of the peak measured right before.
 func BenchmarkGemm(b *testing.B) {
 	for _, l := range Levels() {
-		b.Run(l.String(), func(b *testing.B) { benchGemm(b, l) })
+		for _, s := range [][3]int{{2048, 512, 512}, {2048, 1376, 512}, {2048, 512, 1376}, {512, 512, 512}, {1024, 1024, 1024}} {
+			for _, form := range []string{"NT", "NN", "TN"} {
+				b.Run(l.String()+"/"+form+"/"+shape(s[:]...), func(b *testing.B) { benchProduct(b, l, form, s) })
+			}
+		}
+		b.Run(l.String()+"/NT/[1 1024 1024]", func(b *testing.B) {
+			x, w, y := make([]float32, 1024), make([]float32, 1<<20), make([]float32, 1024)
+			scratch := make([]float32, l.GemmScratch())
+			for b.Loop() {
+				l.GemmNT(y, x, w, 1, 1024, 1024, 1024, 1024, 1024, false, scratch)
+			}
+			b.ReportMetric(4*float64(b.N)*float64(len(w))/b.Elapsed().Seconds()/1e9, "GB/s")
+		})
 	}
 }
 
-func benchGemm(b *testing.B, l Level) {
-	for _, s := range [][3]int{{256, 256, 256}, {64, 512, 512}, {1, 512, 512}, {64, 64, 64}, {64, 1024, 1024}} {
-		for _, form := range []string{"NT", "NN", "TN"} {
-			g := product{form, s[0], s[1], s[2], s[1], s[2], s[1], true}
-			if form == "NT" {
-				g.ldb = g.k
+func benchProduct(b *testing.B, l Level, form string, s [3]int) {
+	N, O, I := s[0], s[1], s[2] // tokens, outputs, inputs of a linear layer
+	x, w, y := make([]float32, N*I), make([]float32, O*I), make([]float32, N*O)
+	panels := make([]float32, max(l.PanelLen(O, I), l.PanelLen(I, O), l.PanelLen(I, N)))
+	scratch := make([]float32, l.GemmScratch())
+	run := map[string]func(){
+		"NT": func() {
+			l.PackNT(panels, w, O, I, I)
+			for i := 0; i < N; i += 256 {
+				l.MultiplyN(y[i*O:], x[i*I:], panels, min(256, N-i), O, I, O, I, false)
 			}
-			if form == "TN" {
-				g.lda = g.m
+		},
+		"NN": func() {
+			l.PackNN(panels, w, I, O, I)
+			for i := 0; i < N; i += 256 {
+				l.MultiplyN(x[i*I:], y[i*O:], panels, min(256, N-i), I, O, I, O, false)
 			}
-			na, nb := g.sizes()
-			x, y := make([]float32, na), make([]float32, nb)
-			c, scratch := make([]float32, g.m*g.n), make([]float32, l.GemmScratch())
-			b.Run(form+"/"+shape(s[:]...), func(b *testing.B) {
-				for b.Loop() {
-					g.run(l, c, x, y, scratch)
-				}
-				report(b, 2*g.m*g.n*g.k)
-			})
-		}
+		},
+		"TN": func() {
+			l.PackNN(panels, x, I, N, I)
+			for i := 0; i < O; i += blockM {
+				l.MultiplyT(w[i*I:], y[i:], panels, min(blockM, O-i), I, N, I, O, true, scratch)
+			}
+		},
+	}[form]
+	top := 0.0
+	for range 3 {
+		begin := time.Now()
+		top = max(top, float64(l.PeakFLOPs(200_000))/time.Since(begin).Seconds())
+	}
+	for b.Loop() {
+		run()
+	}
+	reached := 2 * float64(N) * float64(O) * float64(I) * float64(b.N) / b.Elapsed().Seconds()
+	b.ReportMetric(reached/1e9, "GF/s")
+	if top > 0 {
+		b.ReportMetric(100*reached/top, "%peak")
 	}
 }

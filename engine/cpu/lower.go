@@ -65,7 +65,7 @@ var scratch = [program.Kinds]func(_ kernel.Level, _ *program.Op) needs{
 	program.OpAttentionGrad: func(k kernel.Level, op *program.Op) needs {
 		return needs{worker: k.AttentionGradScratch(shapeOf(op), op.Attr.Heads.T)}
 	},
-	program.OpCachedAttention: func(_ kernel.Level, _ *program.Op) needs { return needs{worker: kernel.AttentionCachedScratch} },
+	program.OpCachedAttention: func(k kernel.Level, _ *program.Op) needs { return needs{worker: k.AttentionCachedScratch()} },
 	program.OpHeadStats: func(k kernel.Level, _ *program.Op) needs {
 		return needs{worker: headTokens*headWords + k.GemmScratch()}
 	},

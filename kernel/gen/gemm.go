@@ -1,0 +1,277 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// A product's inner loop is a tile: m rows by v vectors of C in registers, to
+// which k steps add an outer product each. A step loads v vectors of B and
+// broadcasts m numbers of A.
+
+// shape is the largest tile of a level, and the names of its instructions.
+type shape struct {
+	level  string // the suffix of functions
+	lanes  int    // floats in a vector
+	rows   int    // of the tile
+	vecs   int    // of the tile
+	names  int    // registers
+	prefix string // of a register
+	zero   string // the instruction that clears one
+}
+
+var (
+	avx512 = shape{"AVX512", 16, 8, 3, 32, "Z", "VPXORD"}
+	avx2   = shape{"AVX2", 8, 6, 2, 16, "Y", "VXORPS"}
+	neon   = shape{"NEON", 4, 8, 3, 32, "V", ""}
+)
+
+// gemmFiles are the kernels of matrix products.
+func gemmFiles() map[string]*text {
+	files := map[string]*text{
+		"gemm_avx512_amd64.s": amd64Gemm(avx512),
+		"gemm_avx2_amd64.s":   amd64Gemm(avx2),
+		"gemm_neon_arm64.s":   arm64Gemm(neon),
+		"gemm_amd64.go":       gemmGo(avx512, avx2),
+		"gemm_arm64.go":       gemmGo(neon),
+		"gemm_other.go":       gemmGo(),
+	}
+	return files
+}
+
+func (s shape) tile(m, v int) string { return fmt.Sprintf("tile%s_%dx%d", s.level, m, v) }
+
+// reg is register i as a whole.
+func (s shape) reg(i int) string { return fmt.Sprintf("%s%d", s.prefix, i) }
+
+const tileArgs = "k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32"
+
+const (
+	packArgs  = "dst *float32, ds int, src *float32, ss int, k int, vecs int"
+	transArgs = "dst *float32, ds int, src *float32, at *[16]int, blocks int"
+)
+
+func amd64Gemm(s shape) *text {
+	t := &text{}
+	t.p(header + "#include \"textflag.h\"\n")
+	for m := 1; m <= s.rows; m++ {
+		for v := 1; v <= s.vecs; v++ {
+			s.amd64Tile(t, m, v)
+		}
+	}
+	s.amd64Copy(t)
+	if s.lanes == 16 {
+		transpose16(t)
+	} else {
+		transpose8(t)
+	}
+	s.amd64Peak(t)
+	return t
+}
+
+// amd64Tile: AX a, R8 its row distance, R9 its step; BX b, R10 its step; CX c,
+// DI its row distance; DX steps left; R13 the next c. Rows of A are reached by
+// odd multiples of R8 in SI, R11, R12.
+func (s shape) amd64Tile(t *text, m, v int) {
+	t.p("// func %s(%s)", s.tile(m, v), tileArgs)
+	t.p("TEXT ·%s(SB), NOSPLIT, $0-80", s.tile(m, v))
+	for i, r := range []string{"DX", "AX", "R8", "R9", "BX", "R10", "CX", "DI"} {
+		t.p("\tMOVQ %s+%d(FP), %s", []string{"k", "a", "as", "ap", "b", "bs", "c", "ldc"}[i], 8*i, r)
+	}
+	t.p("\tMOVQ next+72(FP), R13")
+	odd := map[int]string{1: "R8", 3: "SI", 5: "R11", 7: "R12"}
+	if m > 3 {
+		t.p("\tLEAQ (R8)(R8*2), SI")
+	}
+	if m > 5 {
+		t.p("\tLEAQ (R8)(R8*4), R11")
+	}
+	if m > 7 {
+		t.p("\tLEAQ (SI)(R8*4), R12")
+	}
+	s.amd64Begin(t, m, v)
+	row := func(r int) string {
+		if r == 0 {
+			return "(AX)"
+		}
+		n := 1
+		for r%2 == 0 {
+			r, n = r/2, n*2
+		}
+		return fmt.Sprintf("(AX)(%s*%d)", odd[r], n)
+	}
+	b0, free := m*v, s.names-m*v-v
+	step := func() {
+		for i := range v {
+			t.p("\tVMOVUPS %d(BX), %s", i*s.lanes*4, s.reg(b0+i))
+		}
+		for r := range m {
+			x := s.reg(b0 + v + r%min(free, 4))
+			t.p("\tVBROADCASTSS %s, %s", row(r), x)
+			for i := range v {
+				t.p("\tVFMADD231PS %s, %s, %s", s.reg(b0+i), x, s.reg(r*v+i))
+			}
+		}
+		t.p("\tADDQ R9, AX\n\tADDQ R10, BX")
+	}
+	const unroll = 4
+	t.p("\tSUBQ $%d, DX\n\tJLT rest\n\tPCALIGN $32\nloop:", unroll)
+	for range unroll {
+		step()
+	}
+	t.p("\tSUBQ $%d, DX\n\tJGE loop\nrest:\n\tADDQ $%d, DX\n\tJZ store\ntail:", unroll, unroll)
+	step()
+	t.p("\tSUBQ $1, DX\n\tJNZ tail\nstore:")
+	for r := range m {
+		for i := range v {
+			t.p("\tVMOVUPS %s, %d(CX)", s.reg(r*v+i), i*s.lanes*4)
+		}
+		if r+1 < m {
+			t.p("\tADDQ DI, CX")
+		}
+	}
+	t.p("\tVZEROUPPER\n\tRET\n")
+}
+
+// amd64Begin loads C or clears it, and prefetches the next tile.
+func (s shape) amd64Begin(t *text, m, v int) {
+	t.p("\tTESTQ R13, R13\n\tJZ begin")
+	for r := range m {
+		for at := 0; at < v*s.lanes*4; at += 64 {
+			t.p("\tPREFETCHT0 %d(R13)", at)
+		}
+		if r+1 < m {
+			t.p("\tADDQ DI, R13")
+		}
+	}
+	t.p("begin:\n\tMOVBLZX acc+64(FP), R13\n\tTESTL R13, R13\n\tJZ clear\n\tMOVQ CX, R13")
+	for r := range m {
+		for i := range v {
+			t.p("\tVMOVUPS %d(R13), %s", i*s.lanes*4, s.reg(r*v+i))
+		}
+		if r+1 < m {
+			t.p("\tADDQ DI, R13")
+		}
+	}
+	t.p("\tJMP begun\nclear:")
+	for i := range m * v {
+		t.p("\t%s %s, %s, %s", s.zero, s.reg(i), s.reg(i), s.reg(i))
+	}
+	t.p("begun:")
+}
+
+// amd64Copy copies k rows of so many vectors, with distances in bytes.
+func (s shape) amd64Copy(t *text) {
+	t.p("// func pack%s(%s)", s.level, packArgs)
+	t.p("TEXT ·pack%s(SB), NOSPLIT, $0-48", s.level)
+	for i, r := range []string{"DI", "R8", "SI", "R9", "DX", "CX"} {
+		t.p("\tMOVQ %s+%d(FP), %s", []string{"dst", "ds", "src", "ss", "k", "vecs"}[i], 8*i, r)
+	}
+	bytes := s.lanes * 4
+	t.p("\tIMULQ $%d, CX", bytes)
+	for v := s.vecs; v > 1; v-- {
+		t.p("\tCMPQ CX, $%d\n\tJEQ loop%d", v*bytes, v)
+	}
+	// Any width: AX walks along a row.
+	t.p("row:\n\tXORL AX, AX\ncolumn:\n\tVMOVUPS (SI)(AX*1), %s\n\tVMOVUPS %s, (DI)(AX*1)", s.reg(0), s.reg(0))
+	t.p("\tADDQ $%d, AX\n\tCMPQ AX, CX\n\tJLT column\n\tADDQ R9, SI\n\tADDQ R8, DI\n\tSUBQ $1, DX\n\tJNZ row", bytes)
+	t.p("\tVZEROUPPER\n\tRET")
+	for v := s.vecs; v > 1; v-- {
+		t.p("loop%d:", v)
+		for at := 0; at < v*bytes; at += 64 {
+			t.p("\tPREFETCHT0 %d(SI)(R9*8)", at)
+		}
+		for i := range v {
+			t.p("\tVMOVUPS %d(SI), %s", i*bytes, s.reg(i))
+		}
+		for i := range v {
+			t.p("\tVMOVUPS %s, %d(DI)", s.reg(i), i*bytes)
+		}
+		t.p("\tADDQ R9, SI\n\tADDQ R8, DI\n\tSUBQ $1, DX\n\tJNZ loop%d\n\tVZEROUPPER\n\tRET", v)
+	}
+	t.p("")
+}
+
+// begin of a transposition: DI dst, DX its row distance, SI src, R8 the offsets
+// of its rows, CX blocks.
+func transBegin(t *text, level string) {
+	t.p("// func trans%s(%s)", level, transArgs)
+	t.p("TEXT ·trans%s(SB), NOSPLIT, $0-40", level)
+	for i, r := range []string{"DI", "DX", "SI", "R8", "CX"} {
+		t.p("\tMOVQ %s+%d(FP), %s", []string{"dst", "ds", "src", "at", "blocks"}[i], 8*i, r)
+	}
+	t.p("loop:")
+}
+
+// transpose16 writes blocks of 16 by 16 turned: four rounds of shuffles, by
+// pairs, quads, and twice by 128-bit lanes.
+func transpose16(t *text) {
+	transBegin(t, "AVX512")
+	for i := range 16 {
+		t.p("\tMOVQ %d(R8), R9\n\tVMOVUPS (SI)(R9*1), Z%d", i*8, i)
+	}
+	for i := 0; i < 16; i += 2 {
+		t.p("\tVUNPCKLPS Z%d, Z%d, Z%d\n\tVUNPCKHPS Z%d, Z%d, Z%d", i+1, i, 16+i, i+1, i, 17+i)
+	}
+	for q := 0; q < 16; q += 4 {
+		for h, op := range []string{"VUNPCKLPD", "VUNPCKHPD"} {
+			t.p("\t%s Z%d, Z%d, Z%d\n\t%s Z%d, Z%d, Z%d", op, 18+q, 16+q, q+h, op, 19+q, 17+q, q+2+h)
+		}
+	}
+	// Z(4g+c) has column 4l+c of rows 4g … 4g+3 in lane l.
+	for c := range 4 {
+		for half := range 2 { // rows of the upper or lower eight
+			lo, hi := 8*half+c, 8*half+4+c
+			t.p("\tVSHUFF32X4 $0x88, Z%d, Z%d, Z%d", hi, lo, 16+c+4*half) // lanes 0, 2
+			t.p("\tVSHUFF32X4 $0xdd, Z%d, Z%d, Z%d", hi, lo, 24+c+4*half) // lanes 1, 3
+		}
+	}
+	for col := range 16 {
+		lane, c := col/4, col%4
+		from, imm := 16+c, 0x88
+		if lane%2 == 1 {
+			from += 8
+		}
+		if lane >= 2 {
+			imm = 0xdd
+		}
+		t.p("\tVSHUFF32X4 $%#x, Z%d, Z%d, Z0\n\tVMOVUPS Z0, (DI)\n\tADDQ DX, DI", imm, from+4, from)
+	}
+	t.p("\tADDQ $64, SI\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n")
+}
+
+// transpose8 writes blocks of 8 by 8 turned.
+func transpose8(t *text) {
+	transBegin(t, "AVX2")
+	for i := range 8 {
+		t.p("\tMOVQ %d(R8), R9\n\tVMOVUPS (SI)(R9*1), Y%d", i*8, i)
+	}
+	for i := 0; i < 8; i += 2 {
+		t.p("\tVUNPCKLPS Y%d, Y%d, Y%d\n\tVUNPCKHPS Y%d, Y%d, Y%d", i+1, i, 8+i, i+1, i, 9+i)
+	}
+	for q := 0; q < 8; q += 4 {
+		for h, op := range []string{"VUNPCKLPD", "VUNPCKHPD"} {
+			t.p("\t%s Y%d, Y%d, Y%d\n\t%s Y%d, Y%d, Y%d", op, 10+q, 8+q, q+h, op, 11+q, 9+q, q+2+h)
+		}
+	}
+	for col := range 8 {
+		imm := 0x20 + 0x11*(col/4)
+		t.p("\tVPERM2F128 $%#x, Y%d, Y%d, Y8\n\tVMOVUPS Y8, (DI)\n\tADDQ DX, DI", imm, 4+col%4, col%4)
+	}
+	t.p("\tADDQ $32, SI\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n")
+}
+
+// amd64Peak is rounds of independent multiplications and additions in registers.
+func (s shape) amd64Peak(t *text) {
+	n := s.rows * s.vecs
+	t.p("// func peak%s(rounds int)", s.level)
+	t.p("TEXT ·peak%s(SB), NOSPLIT, $0-8\n\tMOVQ rounds+0(FP), DX", s.level)
+	for i := range n + 2 {
+		t.p("\t%s %s, %s, %s", s.zero, s.reg(i), s.reg(i), s.reg(i))
+	}
+	t.p("\tPCALIGN $32\nloop:")
+	for i := range n {
+		t.p("\tVFMADD231PS %s, %s, %s", s.reg(n), s.reg(n+1), s.reg(i))
+	}
+	t.p("\tSUBQ $1, DX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n")
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"go/format"
+	"log"
+)
+
+// gemmGo declares the kernels of an architecture's levels, and what chooses
+// between them. Calls are direct: through a value, all pointers would escape.
+func gemmGo(levels ...shape) *text {
+	t := &text{}
+	t.p(header)
+	if len(levels) == 0 {
+		t.p("//go:build !amd64 && !arm64\n")
+	}
+	t.p("package kernel\n")
+	for _, s := range levels {
+		for m := 1; m <= s.rows; m++ {
+			for v := 1; v <= s.vecs; v++ {
+				t.p("//go:noescape\nfunc %s(%s)\n", s.tile(m, v), tileArgs)
+			}
+		}
+		t.p("//go:noescape\nfunc pack%s(%s)\n", s.level, packArgs)
+		t.p("//go:noescape\nfunc trans%s(%s)\n", s.level, transArgs)
+		t.p("func peak%s(rounds int)\n", s.level)
+	}
+	t.p("// tile adds k outer products to m rows and v vectors of C, from zero unless acc.")
+	t.p("// as and ap are the distances of rows and steps of A, bs of steps of B, ldc of")
+	t.p("// rows of C, in bytes. The tile at next will be the next one.")
+	t.p("func tile(l Level, m, v, %s) {", tileArgs)
+	choose(t, levels, func(s shape) {
+		t.p("switch (m-1)*%d+v-1 {", s.vecs)
+		for i := range s.rows * s.vecs {
+			t.p("case %d:\n%s(k, a, as, ap, b, bs, c, ldc, acc, next)", i, s.tile(i/s.vecs+1, i%s.vecs+1))
+		}
+		t.p("}")
+	})
+	t.p("// packRows copies k rows of so many vectors; ds and ss are distances of rows in")
+	t.p("// bytes.\nfunc packRows(l Level, %s) {", packArgs)
+	choose(t, levels, func(s shape) { t.p("pack%s(dst, ds, src, ss, k, vecs)", s.level) })
+	t.p("// transposeBlocks turns blocks of a vector's length in rows and columns: rows of")
+	t.p("// src are at the offsets at, in bytes, and continue from block to block; so do")
+	t.p("// rows of dst, ds bytes apart.\nfunc transposeBlocks(l Level, %s) {", transArgs)
+	choose(t, levels, func(s shape) { t.p("trans%s(dst, ds, src, at, blocks)", s.level) })
+	t.p("// peak does rounds of as many multiplications and additions as a whole tile does\n// in a step.")
+	t.p("func peak(l Level, rounds int) {")
+	choose(t, levels, func(s shape) { t.p("peak%s(rounds)", s.level) })
+	src, err := format.Source(t.Bytes())
+	if err != nil {
+		log.Fatalf("%v in\n%s", err, t)
+	}
+	t.Reset()
+	t.Write(src)
+	return t
+}
+
+// choose ends a function with a call for each level.
+func choose(t *text, levels []shape, f func(shape)) {
+	switch len(levels) {
+	case 0:
+	case 1:
+		f(levels[0])
+	default:
+		t.p("if l == %s {", levels[0].level)
+		f(levels[0])
+		t.p("} else {")
+		f(levels[1])
+		t.p("}")
+	}
+	t.p("}\n")
+}
