@@ -123,6 +123,18 @@ func done(err error) engine.Event {
 var succeeded engine.Event = engine.Done{}
 
 func (x *executable) run(c *engine.Call) error {
+	return x.runSteps(c, x.each)
+}
+
+// each runs the jobs of a step.
+func (x *executable) each(_ int, jobs []*job) {
+	for _, j := range jobs {
+		x.e.pool.do(j)
+	}
+}
+
+// runSteps hands the steps of a call to run, with their index.
+func (x *executable) runSteps(c *engine.Call, run func(i int, jobs []*job)) error {
 	if err := x.check(c); err != nil {
 		return fmt.Errorf("cpu: program %s: %w", x.p.Name, err)
 	}
@@ -135,10 +147,8 @@ func (x *executable) run(c *engine.Call) error {
 		}
 	}
 	lo, hi := c.Half.Range(x.p)
-	for _, jobs := range x.steps[c.Slot][lo:hi] {
-		for _, j := range jobs {
-			x.e.pool.do(j)
-		}
+	for i := lo; i < hi; i++ {
+		run(i, x.steps[c.Slot][i])
 	}
 	if hi == len(x.p.Ops) {
 		for i, a := range c.Out {
