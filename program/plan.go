@@ -18,6 +18,27 @@ type Spot struct {
 	Offset int
 }
 
+// Step is what an engine runs at once, as a memory plan sees it: an op, or
+// several that pass values on without memory. A value that stands in both In and
+// Out is updated in place.
+type Step struct {
+	In, Out []*Value
+	// Over lists pairs {output, operand}: the step may write the output over the
+	// operand, if that dies there.
+	Over [][2]*Value
+}
+
+// StepOf is an op that runs alone.
+func StepOf(op *Op) Step {
+	s := Step{In: op.In, Out: op.Out}
+	for _, pair := range infos[op.Kind].over {
+		if pair[0] < len(op.Out) && pair[1] < len(op.In) {
+			s.Over = append(s.Over, [2]*Value{op.Out[pair[0]], op.In[pair[1]]})
+		}
+	}
+	return s
+}
+
 // Plan is the memory of a program's temporaries. The arena is
 //
 //	slot 0 | slot 1 | … | work area
@@ -31,9 +52,9 @@ type Plan struct {
 	Slot  int        // bytes of one slot; 0 with one slot
 	Work  int        // bytes of the work area
 	Bytes int        // bytes of the arena
-	Live  []int      // bytes of temporaries alive while op i runs, one micro-batch
+	Live  []int      // bytes of temporaries alive while step i runs, one micro-batch
 	Peak  int        // the largest Live: no arena can be smaller
-	Frees [][]*Value // what is free once op i has run; the last entry outlives all ops
+	Frees [][]*Value // what is free once step i has run; the last entry outlives all steps
 }
 
 // Offset is where v lies in the arena for the micro-batch in a slot.
@@ -48,25 +69,35 @@ func (p *Plan) Offset(v *Value, slot int) int {
 // block is memory shared by values of which each is written over the last.
 type block struct {
 	values   []*Value
-	from, to int // first and last op that touches it
+	from, to int // first and last step that touches it
 	size     int
 	offset   int
 }
 
-// MakePlan places the temporaries of p for a schedule that keeps up to slots
-// micro-batches between their halves.
+// MakePlan places the temporaries of p, of which every op is a step, for a
+// schedule that keeps up to slots micro-batches between their halves.
 func MakePlan(p *Program, slots int) *Plan {
-	blocks, frees := lifetimes(p)
+	steps := make([]Step, len(p.Ops))
+	for i, op := range p.Ops {
+		steps[i] = StepOf(op)
+	}
+	return PlanSteps(steps, p.Cut, p.Outputs, slots)
+}
+
+// PlanSteps places the temporaries of steps, of which those from cut on are the
+// backward half. The outputs outlive all steps.
+func PlanSteps(steps []Step, cut int, outputs []*Value, slots int) *Plan {
+	blocks, frees := lifetimes(steps, outputs)
 	plan := &Plan{
 		Spots: map[*Value]Spot{}, Slots: slots, Frees: frees,
-		Live: make([]int, len(p.Ops)),
+		Live: make([]int, len(steps)),
 	}
 	var saved, work []*block
 	for _, k := range blocks {
-		for i := k.from; i <= min(k.to, len(p.Ops)-1); i++ {
+		for i := k.from; i <= min(k.to, len(steps)-1); i++ {
 			plan.Live[i] += k.size
 		}
-		if slots > 1 && k.from < p.Cut && p.Cut <= k.to {
+		if slots > 1 && k.from < cut && cut <= k.to {
 			saved = append(saved, k)
 		} else {
 			work = append(work, k)
@@ -90,19 +121,19 @@ func (p *Plan) place(blocks []*block, saved bool) {
 	}
 }
 
-// lifetimes finds the blocks of p in order of first use, and for every op the
-// values that die with it. An output joins the block of an operand of equal
-// size that dies at its op, if the kind allows it.
-func lifetimes(p *Program) ([]*block, [][]*Value) {
-	last := lastUses(p)
+// lifetimes finds the blocks of steps in order of first use, and for every step
+// the values that die with it. An output joins the block of an operand of equal
+// size that dies at its step, if the step allows it.
+func lifetimes(steps []Step, outputs []*Value) ([]*block, [][]*Value) {
+	last := lastUses(steps, outputs)
 	var blocks []*block
 	home := map[*Value]*block{}
-	for i, op := range p.Ops {
-		for j, v := range op.Out {
+	for i, s := range steps {
+		for _, v := range s.Out {
 			if v.Role != Temp || home[v] != nil {
 				continue // a state, or updated in place
 			}
-			k := heir(op, j, i, last, home)
+			k := s.heir(v, i, last, home)
 			if k == nil {
 				k = &block{from: i, size: (v.Bytes() + Align - 1) / Align * Align}
 				blocks = append(blocks, k)
@@ -111,7 +142,7 @@ func lifetimes(p *Program) ([]*block, [][]*Value) {
 			home[v] = k
 		}
 	}
-	frees := make([][]*Value, len(p.Ops)+1)
+	frees := make([][]*Value, len(steps)+1)
 	for _, k := range blocks {
 		v := k.values[len(k.values)-1]
 		frees[last[v]] = append(frees[last[v]], v)
@@ -119,33 +150,34 @@ func lifetimes(p *Program) ([]*block, [][]*Value) {
 	return blocks, frees
 }
 
-// lastUses is the index of the last op that touches each value; an output of
-// the program outlives all ops.
-func lastUses(p *Program) map[*Value]int {
+// lastUses is the index of the last step that touches each value; an output of
+// the program outlives all steps.
+func lastUses(steps []Step, outputs []*Value) map[*Value]int {
 	last := map[*Value]int{}
-	for i, op := range p.Ops {
-		for _, v := range op.In {
+	for i, s := range steps {
+		for _, v := range s.In {
 			last[v] = i
 		}
-		for _, v := range op.Out {
+		for _, v := range s.Out {
 			last[v] = i
 		}
 	}
-	for _, v := range p.Outputs {
-		last[v] = len(p.Ops)
+	for _, v := range outputs {
+		last[v] = len(steps)
 	}
 	return last
 }
 
-// heir is the block that output j of op i takes over, or nil.
-func heir(op *Op, j, i int, last map[*Value]int, home map[*Value]*block) *block {
-	for _, pair := range infos[op.Kind].over {
-		if pair[0] != j {
+// heir is the block that output y of step i takes over, or nil. Two outputs never
+// take over one block: the first has made it its own.
+func (s Step) heir(y *Value, i int, last map[*Value]int, home map[*Value]*block) *block {
+	for _, pair := range s.Over {
+		x := pair[1]
+		if pair[0] != y || x.Role != Temp || last[x] != i || x.Bytes() != y.Bytes() {
 			continue
 		}
-		v := op.In[pair[1]]
-		if v.Role == Temp && last[v] == i && v.Bytes() == op.Out[j].Bytes() {
-			return home[v]
+		if k := home[x]; k != nil && k.values[len(k.values)-1] == x {
+			return k
 		}
 	}
 	return nil
