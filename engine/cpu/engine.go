@@ -41,6 +41,8 @@ type Engine struct {
 	memory  engine.Memory
 	scratch [][]float32 // one for each worker, as large as the neediest op wants
 	tables  map[rotation]*[2][]float32
+	pages   []pages // what buffers lie in
+	rooms   []pages // what each worker's scratch lies in
 	closed  bool
 }
 
@@ -58,7 +60,7 @@ func New(o Options) *Engine {
 	o = o.chosen()
 	return &Engine{
 		pool: newPool(o.Threads), threads: o.Threads, level: o.Level, states: map[string]*buffer{},
-		scratch: make([][]float32, o.Threads), tables: map[rotation]*[2][]float32{},
+		scratch: make([][]float32, o.Threads), rooms: make([]pages, o.Threads), tables: map[rotation]*[2][]float32{},
 	}
 }
 
@@ -74,6 +76,7 @@ func (e *Engine) Memory() engine.Memory { return e.memory }
 func (e *Engine) Close() error {
 	e.closed = true
 	e.pool.close()
+	e.release()
 	e.states, e.scratch, e.tables, e.memory = nil, nil, nil, engine.Memory{}
 	return nil
 }
@@ -87,11 +90,14 @@ func (e *Engine) declare(p *program.Program) error {
 			return fmt.Errorf("cpu: program %s: %v: another program has it as %v%v", p.Name, v, b.kind, b.shape)
 		}
 	}
-	for _, v := range vs {
-		if e.states[v.Name] == nil {
-			e.states[v.Name] = &buffer{v.Type, slices.Clone(v.Shape), allocate(v.Bytes())}
-			e.memory.State += v.Bytes()
-		}
+	vs = slices.DeleteFunc(vs, func(v *program.Value) bool { return e.states[v.Name] != nil })
+	sizes := make([]int, len(vs))
+	for i, v := range vs {
+		sizes[i] = v.Bytes()
+		e.memory.State += v.Bytes()
+	}
+	for i, b := range e.allocateAll(sizes) {
+		e.states[vs[i].Name] = &buffer{vs[i].Type, slices.Clone(vs[i].Shape), b}
 	}
 	return nil
 }
@@ -139,20 +145,12 @@ func (e *Engine) span(what string, at program.Place, name string, lo int, a prog
 func (e *Engine) reserve(n int) {
 	for i, s := range e.scratch {
 		if len(s) < n {
-			e.scratch[i] = view[float32](allocate(4 * n))
+			e.rooms[i].release()
+			e.rooms[i] = newPages(4 * n)
+			e.scratch[i] = view[float32](e.rooms[i].data)
 			e.memory.Scratch += 4 * (n - len(s))
 		}
 	}
-}
-
-// allocate is n bytes of zeros that begin at a cache line.
-func allocate(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	b := make([]byte, n+program.Align-1)
-	skip := -uintptr(unsafe.Pointer(&b[0])) % program.Align
-	return b[skip : int(skip)+n : int(skip)+n]
 }
 
 // view is the elements of b.

@@ -83,11 +83,11 @@ func measure(k kernel.Level, p *program.Program) needs {
 // allocate takes all memory that the program needs.
 func (x *executable) allocate() {
 	n := measure(x.e.level, x.p)
-	x.arena, x.shared = allocate(x.plan.Bytes), allocate(4*n.shared)
+	x.arena, x.shared = x.e.allocate(x.plan.Bytes), x.e.allocate(4*n.shared)
 	x.e.memory.Arena += len(x.arena)
 	x.e.memory.Scratch += len(x.shared)
 	for _, v := range x.held {
-		b := allocate(v.Bytes())
+		b := x.e.allocate(v.Bytes())
 		x.inputs[v], x.in = b, append(x.in, b)
 		x.e.memory.Input += len(b)
 	}
