@@ -5,15 +5,15 @@ package kernel
 
 import "math"
 
-// Attention runs in tiles of keys, so that the [T,T] matrix of scores never
-// exists. Tiles of keys begin at multiples of keyTile in the row, or in the
-// cache, whatever tile of queries is computed: this fixes every sum.
-const keyTile = 64
+// Attention runs in tiles of keys and of queries, so that the [T,T] matrix of
+// scores never exists. Tiles begin at multiples of attnTile in the row, or in the
+// cache, whatever part of a row is computed: this fixes every sum.
+const attnTile = 64
 
 // AttentionScratch is the number of elements of scratch that Attention takes
 // for n queries.
 func (l Level) AttentionScratch(a Heads, n int) int {
-	return n*keyTile + 2*n + l.GemmScratch()
+	return attnTile*attnTile + attnTile + 2*n + l.PanelLen(attnTile, a.K) + l.PanelLen(a.K, attnTile)
 }
 
 // Attention is causal attention of the queries t0 ≤ t < t1 of query head h in
@@ -27,8 +27,10 @@ func (l Level) AttentionScratch(a Heads, n int) int {
 // of o and lse are written. positions count from 0 at the first token of each
 // document, so a token sees its own document only; a document that began in an
 // earlier row is seen from the beginning of this one. scratch has
-// AttentionScratch(a, t1−t0) elements. Cost: 4·K FLOP per pair (t,u) in the tiles
-// of 64 keys that some query sees; others are skipped.
+// AttentionScratch(a, t1−t0) elements. A tile of keys is packed once for all
+// queries of the call: a few hundred make that cheap. Cost: 4·K FLOP per pair (t,u) in the
+// tiles of 64 by 64 that have a visible pair, about half of that on the diagonal;
+// others are skipped.
 //
 // float32. Scores and Σ_u e^s·v are left folds, the sum of exponentials is one
 // per tile of keys, joined by the running maximum. The result of a query does
@@ -44,28 +46,141 @@ func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t
 	if t0 >= t1 {
 		return
 	}
-	n, W, HK := t1-t0, a.Width(), a.H*a.K
-	s, scratch := scratch[:n*keyTile], scratch[n*keyTile:]
-	top, sum, scratch := scratch[:n], scratch[n:2*n], scratch[2*n:]
-	for i := range n {
-		top[i], sum[i] = negInf(), 0
+	W, HK, g := a.Width(), a.H*a.K, h*a.G/a.H
+	f := forward{
+		level: l, positions: positions, K: a.K, W: W, HK: HK, scale: invSqrt(a.K), t0: t0,
+		q: qkv[h*a.K:], o: o[h*a.K:],
 	}
-	g, scale := h*a.G/a.H, invSqrt(a.K)
-	q, k, v := qkv[h*a.K:], qkv[(a.H+g)*a.K:], qkv[(a.H+a.G+g)*a.K:]
-	out := o[t0*HK+h*a.K:]
-	clearTile(out, n, a.K, HK)
-	for u0 := firstKey(positions, t0, t1); u0 < t1; u0 += keyTile {
-		w := min(keyTile, t1-u0)
-		l.GemmNT(s, q[t0*W:], k[u0*W:], n, w, a.K, keyTile, W, W, false, scratch)
-		for i := range n {
-			lo, hi := window(positions, t0+i, u0, w)
-			softmaxTile(s[i*keyTile:][:w], lo, hi, scale, &top[i], &sum[i], out[i*HK:][:a.K])
+	take := func(n int) (x []float32) { x, scratch = scratch[:n], scratch[n:]; return x }
+	f.s, f.corr = take(attnTile*attnTile), take(attnTile)
+	f.top, f.sum = take(t1-t0), take(t1-t0)
+	keys, values := take(l.PanelLen(attnTile, a.K)), take(l.PanelLen(a.K, attnTile))
+	for i := range f.top {
+		f.top[i], f.sum[i] = negInf(), 0
+	}
+	for u0 := firstKey(positions, t0, t1); u0 < t1; u0 += attnTile {
+		w := min(attnTile, t1-u0)
+		l.PackNT(keys, qkv[u0*W+(a.H+g)*a.K:], w, a.K, W)
+		l.PackNN(values, qkv[u0*W+(a.H+a.G+g)*a.K:], a.K, w, W)
+		f.keys, f.values = packed{keys, w, a.K}, packed{values, a.K, w}
+		for t := max(t0, u0); t < t1; t = nextTile(t, t1) {
+			f.tile(t, nextTile(t, t1), u0)
 		}
-		l.GemmNN(out, s, v[u0*W:], n, a.K, w, HK, keyTile, W, true, scratch)
 	}
+	for t := t0; t < t1; t += attnTile {
+		f.finish(lse[h:], a.H, t, min(t+attnTile, t1))
+	}
+}
+
+// nextTile is where the tile of queries after that of t begins.
+func nextTile(t, t1 int) int { return min(t/attnTile*attnTile+attnTile, t1) }
+
+// forward is one call of Attention.
+type forward struct {
+	level     Level
+	positions []int32
+	K, W, HK  int
+	scale     float32
+	t0        int
+	q, o      []float32 // of the head, from token 0 on
+	s         []float32 // [attnTile,attnTile], scores and then exponentials
+	top, sum  []float32 // of each query, so far
+	corr      []float32 // what a tile does to them
+	keys      packed    // [K,attnTile]
+	values    packed    // [attnTile,K]
+}
+
+// tile is queries t … t1−1 and the tile of keys that begins at u0.
+func (f *forward) tile(t, t1, u0 int) {
+	n, w := t1-t, f.keys.n
+	see, first := window{f.positions, t, u0, w}, firstKey(f.positions, t, t1)
+	if u0 < first || see.nothing(n) {
+		return
+	}
+	f.level.scores(f.s, f.q[t*f.W:], f.keys, see, n, f.W)
+	see.mask(f.s, n)
+	top, sum := f.top[t-f.t0:][:n], f.sum[t-f.t0:][:n]
+	f.level.softmaxRows(f.s, attnTile, n, f.scale, top, sum, f.corr[:n])
+	out, more := f.o[t*f.HK:], u0 > first
+	if more && !allOnes(f.corr[:n]) {
+		f.level.scaleRows(out, f.HK, n, f.K, f.corr[:n])
+	}
+	see.groups(n, func(i, rows, end int) {
+		f.level.block(out[i*f.HK:], f.s[i*attnTile:], f.values, rows, f.K, 0, end, f.HK, attnTile, 1, more)
+	})
+}
+
+// scores are the products of n queries with the keys that they or neighbours
+// see; the others stay what they were.
+func (l Level) scores(s, q []float32, keys packed, see window, n, ldq int) {
+	see.groups(n, func(i, rows, end int) {
+		end = min(roundUp(end, 16), keys.n)
+		l.block(s[i*attnTile:], q[i*ldq:], keys, rows, end, 0, keys.k, attnTile, ldq, 1, false)
+	})
+}
+
+// groups cuts n queries into such as share a limit of the keys that they see:
+// all of them off the diagonal, else as many as make a tile in registers.
+func (s window) groups(n int, f func(i, rows, end int)) {
+	if s.end(0) == s.w {
+		f(0, n, s.w)
+		return
+	}
+	for i := 0; i < n; i += attnRows {
+		rows := min(attnRows, n-i)
+		f(i, rows, s.end(i+rows-1))
+	}
+}
+
+// attnRows is how many queries share a limit on the diagonal.
+const attnRows = 8
+
+// finish divides outputs by their sums, and writes lse [T,H].
+func (f *forward) finish(lse []float32, H, t, t1 int) {
+	n := t1 - t
+	top, sum := f.top[t-f.t0:][:n], f.sum[t-f.t0:][:n]
+	for i, s := range sum {
+		lse[(t+i)*H] = top[i] + float32(logOf(float64(s)))
+		f.corr[i] = 1 / s
+	}
+	f.level.scaleRows(f.o[t*f.HK:], f.HK, n, f.K, f.corr[:n])
+}
+
+// window is what queries from t on see of the w keys from u0 on.
+type window struct {
+	positions []int32
+	t, u0, w  int
+}
+
+// end is behind the last key that query i may see.
+func (s window) end(i int) int { return max(0, min(s.t+i+1-s.u0, s.w)) }
+
+// begin is the first key that query i sees.
+func (s window) begin(i int) int {
+	return max(s.t+i-int(s.positions[s.t+i])-s.u0, 0)
+}
+
+// nothing says whether none of n queries sees any.
+func (s window) nothing(n int) bool {
 	for i := range n {
-		finish(out[i*HK:][:a.K], sum[i])
-		lse[(t0+i)*a.H+h] = top[i] + float32(logOf(float64(sum[i])))
+		if s.begin(i) < s.end(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// mask makes −Inf of the scores of keys that their query does not see.
+func (s window) mask(scores []float32, n int) {
+	for i := range n {
+		row := scores[i*attnTile:][:attnTile]
+		lo, hi := s.begin(i), s.end(i)
+		for j := range row[:min(lo, attnTile)] {
+			row[j] = negInf()
+		}
+		for j := hi; j < attnTile; j++ {
+			row[j] = negInf()
+		}
 	}
 }
 
@@ -75,46 +190,20 @@ func firstKey(positions []int32, t0, t1 int) int {
 	for t := t0; t < t1; t++ {
 		first = min(first, t-int(positions[t]))
 	}
-	return max(first, 0) / keyTile * keyTile
+	return max(first, 0) / attnTile * attnTile
 }
 
-// window is the part lo ≤ i < hi of the keys u0 … u0+w−1 that query t sees.
-func window(positions []int32, t, u0, w int) (lo, hi int) {
-	lo, hi = max(t-int(positions[t])-u0, 0), min(t+1-u0, w)
-	if lo >= hi {
-		return 0, 0
+func allOnes(x []float32) bool {
+	for _, v := range x {
+		if v != 1 {
+			return false
+		}
 	}
-	return lo, hi
+	return true
 }
 
 // invSqrt is 1/√K, rounded once.
 func invSqrt(K int) float32 { return float32(1 / math.Sqrt(float64(K))) }
-
-// softmaxTile turns the products s of a query with a tile of keys into
-// exponentials below the running maximum, zero outside [lo,hi). It moves sum and
-// o, which belong to the old maximum, to the new one.
-func softmaxTile(s []float32, lo, hi int, scale float32, top, sum *float32, o []float32) {
-	if lo == hi {
-		clear(s)
-		return
-	}
-	m := *top
-	for i, v := range s[lo:hi] {
-		v *= scale
-		s[lo+i] = v
-		if v > m {
-			m = v
-		}
-	}
-	base := finiteBase(m)
-	c := Exp32(*top - base) // 0 in the first tile
-	for i := range o {
-		o[i] *= c
-	}
-	*top, *sum = m, float32(*sum*c)+expSum(s[lo:hi], base)
-	clear(s[:lo])
-	clear(s[hi:])
-}
 
 // negInf is −Inf.
 func negInf() float32 { return math.Float32frombits(0xff800000) }
@@ -126,22 +215,4 @@ func finiteBase(m float32) float32 {
 		return 0
 	}
 	return m
-}
-
-// expSum sets x[i] to e^(x[i]−m) and returns the sum, a left fold.
-func expSum(x []float32, m float32) (sum float32) {
-	for i, v := range x {
-		e := Exp32(v - m)
-		x[i] = e
-		sum += e
-	}
-	return sum
-}
-
-// finish divides o by the sum of exponentials.
-func finish(o []float32, sum float32) {
-	r := 1 / sum
-	for i := range o {
-		o[i] *= r
-	}
 }

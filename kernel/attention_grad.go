@@ -3,13 +3,12 @@
 
 package kernel
 
-// queryTile is the number of queries that AttentionGrad takes at a time.
-const queryTile = 64
-
 // AttentionGradScratch is the number of elements of scratch that AttentionGrad
 // takes for a row of T tokens.
 func (l Level) AttentionGradScratch(a Heads, T int) int {
-	return T*(a.H/a.G) + 2*queryTile*keyTile + 2*a.K*keyTile + l.GemmScratch()
+	tiles := (T + attnTile - 1) / attnTile
+	return 2*attnTile*attnTile + 2*T + 2*tiles*l.PanelLen(a.K, attnTile) +
+		2*l.PanelLen(attnTile, a.K) + l.PanelLen(a.K, attnTile)
 }
 
 // AttentionGrad is the gradient of Attention for one row of T = len(positions)
@@ -24,7 +23,8 @@ func (l Level) AttentionGradScratch(a Heads, T int) int {
 // which the query heads of g and its key and value head are overwritten, is
 // [T,(H+2G)K] and overlaps nothing else. scratch has AttentionGradScratch(a, T)
 // elements. Cost: 10·K FLOP per query head and pair (t,u) in the tiles of 64 by
-// 64 that have a visible pair; others are skipped.
+// 64 that have a visible pair, about half of that on the diagonal; others are
+// skipped.
 //
 // float32. Every sum is one left fold: over u for dq, over the heads of the
 // group and then t for dk and dv, in rising order.
@@ -34,88 +34,110 @@ func (l Level) AttentionGrad(dqkv, qkv, o, lse, do []float32, positions []int32,
 	scratch []float32,
 ) {
 	T, rep := len(positions), a.H/a.G
-	w := attnGrad{Level: l, Heads: a, dqkv: dqkv, qkv: qkv, lse: lse, do: do, positions: positions, g: g}
-	w.delta, scratch = scratch[:T*rep], scratch[T*rep:]
-	w.p, scratch = scratch[:queryTile*keyTile], scratch[queryTile*keyTile:]
-	w.ds, scratch = scratch[:queryTile*keyTile], scratch[queryTile*keyTile:]
-	w.kT, scratch = scratch[:a.K*keyTile], scratch[a.K*keyTile:]
-	w.vT, w.scratch = scratch[:a.K*keyTile], scratch[a.K*keyTile:]
-	w.begin(o)
-	for u0 := 0; u0 < T; u0 += keyTile {
-		n := min(keyTile, T-u0)
-		transpose(w.kT, qkv[w.at(u0, a.H+g):], n, a.K, keyTile, a.Width())
-		transpose(w.vT, qkv[w.at(u0, a.H+a.G+g):], n, a.K, keyTile, a.Width())
-		for h := g * rep; h < (g+1)*rep; h++ {
-			for t0 := u0 / queryTile * queryTile; t0 < T; t0 += queryTile {
-				w.tile(h, t0, min(queryTile, T-t0), u0, n)
-			}
+	b := backward{
+		level: l, Heads: a, W: a.Width(), HK: a.H * a.K, scale: invSqrt(a.K), g: g,
+		dqkv: dqkv, qkv: qkv, o: o, do: do, positions: positions,
+	}
+	tiles := (T + attnTile - 1) / attnTile
+	take := func(n int) (x []float32) { x, scratch = scratch[:n], scratch[n:]; return x }
+	b.p, b.ds = take(attnTile*attnTile), take(attnTile*attnTile)
+	b.lse, b.delta = take(T), take(T)
+	b.queries, b.grads = take(tiles*l.PanelLen(a.K, attnTile)), take(tiles*l.PanelLen(a.K, attnTile))
+	b.keys.panels, b.values.panels = take(l.PanelLen(attnTile, a.K)), take(l.PanelLen(attnTile, a.K))
+	b.rows.panels = take(l.PanelLen(a.K, attnTile))
+	for h := g * rep; h < (g+1)*rep; h++ {
+		b.begin(h, lse)
+		for u0 := 0; u0 < T; u0 += attnTile {
+			b.column(h, u0, h > g*rep)
 		}
 	}
 }
 
-// attnGrad is one call of AttentionGrad.
-type attnGrad struct {
-	Level
+// backward is one call of AttentionGrad.
+type backward struct {
+	level Level
 	Heads
-	dqkv, qkv, lse, do []float32
-	positions          []int32
-	g                  int
-	delta              []float32 // [T,H/G]
-	p, ds              []float32 // [queryTile,keyTile]
-	kT, vT             []float32 // [K,keyTile], the keys and values of a tile
-	scratch            []float32 // of products
+	W, HK, g       int
+	scale          float32
+	dqkv, qkv      []float32
+	o, do          []float32
+	positions      []int32
+	p, ds          []float32 // [attnTile,attnTile]
+	lse, delta     []float32 // [T], of the query head at work
+	queries, grads []float32 // its q and do, packed a tile of tokens after the other
+	keys, values   packed    // [K,attnTile], of the tile at work
+	rows           packed    // [attnTile,K], its keys
 }
 
 // at is where head j of token t begins in fused rows.
-func (w *attnGrad) at(t, j int) int { return t*w.Width() + j*w.K }
+func (b *backward) at(t, j int) int { return t*b.W + j*b.K }
 
-// begin computes delta and clears what will be summed.
-func (w *attnGrad) begin(o []float32) {
-	rep := w.H / w.G
-	for t := range w.positions {
-		for j := range rep {
-			i := (t*w.H + w.g*rep + j) * w.K
-			w.delta[t*rep+j] = dot(0, w.do[i:][:w.K], o[i:][:w.K])
-		}
-		clear(w.dqkv[w.at(t, w.g*rep):][:rep*w.K])
-		clear(w.dqkv[w.at(t, w.H+w.g):][:w.K])
-		clear(w.dqkv[w.at(t, w.H+w.G+w.g):][:w.K])
+// packedRows is the tile of tokens from t on in panels of K columns.
+func (b *backward) packedRows(panels []float32, t int) packed {
+	n := min(attnTile, len(b.positions)-t)
+	return packed{panels[t/attnTile*b.level.PanelLen(b.K, attnTile):], b.K, n}
+}
+
+// begin is what all tiles of a query head share.
+func (b *backward) begin(h int, lse []float32) {
+	T := len(b.positions)
+	for t := range T {
+		i := t*b.HK + h*b.K
+		b.lse[t] = lse[t*b.H+h]
+		b.delta[t] = b.level.dotRow(b.do[i:][:b.K], b.o[i:][:b.K])
+	}
+	for t := 0; t < T; t += attnTile {
+		q, g := b.packedRows(b.queries, t), b.packedRows(b.grads, t)
+		b.level.PackNN(q.panels, b.qkv[b.at(t, h):], b.K, q.k, b.W)
+		b.level.PackNN(g.panels, b.do[t*b.HK+h*b.K:], b.K, g.k, b.HK)
 	}
 }
 
-// tile adds what m queries from t0 of head h and n keys from u0 have to do with
-// each other.
-func (w *attnGrad) tile(h, t0, m, u0, n int) {
-	if t0+m <= u0 || firstKey(w.positions, t0, t0+m) >= u0+n {
-		return
+// column is a tile of keys with all queries that see one of it. Gradients of
+// keys and values are added to those of other heads if acc.
+func (b *backward) column(h, u0 int, acc bool) {
+	T, n := len(b.positions), min(attnTile, len(b.positions)-u0)
+	k, v := b.at(u0, b.H+b.g), b.at(u0, b.H+b.G+b.g)
+	b.keys, b.values = packed{b.keys.panels, n, b.K}, packed{b.values.panels, n, b.K}
+	b.rows = packed{b.rows.panels, b.K, n}
+	b.level.PackNT(b.keys.panels, b.qkv[k:], n, b.K, b.W)
+	b.level.PackNT(b.values.panels, b.qkv[v:], n, b.K, b.W)
+	b.level.PackNN(b.rows.panels, b.qkv[k:], b.K, n, b.W)
+	for t := u0; t < T; t += attnTile {
+		m := min(attnTile, T-t)
+		see := window{b.positions, t, u0, n}
+		if t > u0 && see.nothing(m) {
+			continue
+		}
+		b.tile(h, see, m, acc || t > u0)
 	}
-	W, HK := w.Width(), w.H*w.K
-	q, do := w.qkv[w.at(t0, h):], w.do[t0*HK+h*w.K:]
-	w.GemmNN(w.p, q, w.kT, m, n, w.K, keyTile, W, keyTile, false, w.scratch)
-	w.GemmNN(w.ds, do, w.vT, m, n, w.K, keyTile, HK, keyTile, false, w.scratch)
-	w.softmax(h, t0, m, u0, n)
-	k, dk, dv := w.at(u0, w.H+w.g), w.at(u0, w.H+w.g), w.at(u0, w.H+w.G+w.g)
-	w.GemmTN(w.dqkv[dv:], w.p, do, n, w.K, m, W, keyTile, HK, true, w.scratch)
-	w.GemmTN(w.dqkv[dk:], w.ds, q, n, w.K, m, W, keyTile, W, true, w.scratch)
-	w.GemmNN(w.dqkv[w.at(t0, h):], w.ds, w.qkv[k:], m, w.K, n, W, keyTile, W, true, w.scratch)
 }
 
-// softmax turns q·k in p into probabilities, and do·v in ds into the gradient of
-// q·k; both are zero where a query does not see a key.
-func (w *attnGrad) softmax(h, t0, m, u0, n int) {
-	scale, rep := invSqrt(w.K), w.H/w.G
-	for i := range m {
-		t := t0 + i
-		p, ds := w.p[i*keyTile:][:n], w.ds[i*keyTile:][:n]
-		lo, hi := window(w.positions, t, u0, n)
-		clear(p[:lo])
-		clear(p[hi:])
-		clear(ds[:lo])
-		clear(ds[hi:])
-		l, delta := w.lse[t*w.H+h], w.delta[t*rep+h-w.g*rep]
-		for j := lo; j < hi; j++ {
-			e := Exp32(float32(p[j]*scale) - l)
-			p[j], ds[j] = e, float32(e*(ds[j]-delta))*scale
+// tile is m queries and the keys at work.
+func (b *backward) tile(h int, see window, m int, acc bool) {
+	l, t, n := b.level, see.t, see.w
+	l.scores(b.p, b.qkv[b.at(t, h):], b.keys, see, m, b.W)
+	l.scores(b.ds, b.do[t*b.HK+h*b.K:], b.values, see, m, b.HK)
+	see.mask(b.p, m)
+	if see.end(0) < attnTile {
+		for i := range m { // what was not computed must be finite
+			clear(b.ds[i*attnTile+see.end(i) : (i+1)*attnTile])
 		}
 	}
+	l.softmaxGradRows(b.p, b.ds, attnTile, m, b.scale, b.lse[t:][:m], b.delta[t:][:m])
+	dq, dk, dv := b.at(t, h), b.at(see.u0, b.H+b.g), b.at(see.u0, b.H+b.G+b.g)
+	q, g := b.packedRows(b.queries, t), b.packedRows(b.grads, t)
+	step := n // keys that are multiplied at once: queries before a key do not see it
+	if t == see.u0 {
+		step = attnRows
+	}
+	for i := 0; i < n; i += step {
+		rows, from := min(step, n-i), max(0, see.u0+i-t)
+		l.block(b.dqkv[dv+i*b.W:], b.p[from*attnTile+i:], g, rows, b.K, from, m-from, b.W, 1, attnTile, acc)
+		l.block(b.dqkv[dk+i*b.W:], b.ds[from*attnTile+i:], q, rows, b.K, from, m-from, b.W, 1, attnTile, acc)
+	}
+	more := see.u0 > firstKey(b.positions, t, t+m)
+	see.groups(m, func(i, rows, end int) {
+		l.block(b.dqkv[dq+i*b.W:], b.ds[i*attnTile:], b.rows, rows, b.K, 0, end, b.W, attnTile, 1, more)
+	})
 }

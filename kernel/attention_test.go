@@ -224,13 +224,13 @@ func testAttentionCached(t *testing.T, l Level) {
 		const slots, slot = 3, 1
 		S := c.T + 2
 		cache := b.out(slots * S * 2 * c.G * c.K)
-		scratch := b.out(l.AttentionCachedScratch())
+		scratch := b.out(l.AttentionCachedScratch(c.Heads))
 		for t := range c.T {
 			row := c.qkv[t*W:][:W]
 			CacheAppend(cache, row, []int32{slot}, c.positions[t:t+1], S, c.Heads)
-			half := c.H / 2
-			l.AttentionCached(got[t*HK:][:HK], row, cache, slot, t, S, c.Heads, 0, half, scratch)
-			l.AttentionCached(got[t*HK:][:HK], row, cache, slot, t, S, c.Heads, half, c.H, scratch)
+			for g := range c.G {
+				l.AttentionCached(got[t*HK:][:HK], row, cache, slot, t, S, c.Heads, g, scratch)
+			}
 		}
 		same(t, "o", got, o)
 		row := 2 * c.G * c.K

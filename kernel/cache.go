@@ -22,10 +22,12 @@ func CacheAppend(cache, qkv []float32, slots, positions []int32, S int, a Heads)
 
 // AttentionCachedScratch is the number of elements of scratch that
 // AttentionCached takes.
-func (l Level) AttentionCachedScratch() int { return keyTile + l.GemmScratch() }
+func (l Level) AttentionCachedScratch(a Heads) int {
+	return a.H/a.G*(attnTile+3) + l.PanelLen(attnTile, a.K) + l.PanelLen(a.K, attnTile)
+}
 
 // AttentionCached is attention of one token, at a position of a slot, to the
-// keys of that slot up to its own position, for the query heads h0 ≤ h < h1.
+// keys of that slot up to its own position, for the query heads of key head g.
 //
 //	o[h] = Σ_u e^(s[u]−lse)·v[u],  s[u] = q[h]·k[u]/√K  for 0 ≤ u ≤ position
 //
@@ -35,23 +37,35 @@ func (l Level) AttentionCachedScratch() int { return keyTile + l.GemmScratch() }
 //
 // The result has the bits of Attention for a document that begins at the
 // beginning of its row, if all that it masks is finite.
-func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a Heads, h0, h1 int,
+func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a Heads, g int,
 	scratch []float32,
 ) {
-	C, scale := 2*a.G*a.K, invSqrt(a.K)
-	seq := cache[slot*S*C:][:(position+1)*C]
-	for h := h0; h < h1; h++ {
-		k, v := h*a.G/a.H*a.K, (a.G+h*a.G/a.H)*a.K
-		q, out := qkv[h*a.K:][:a.K], o[h*a.K:][:a.K]
-		clear(out)
-		top, sum := negInf(), float32(0)
-		for u0 := 0; u0 <= position; u0 += keyTile {
-			w := min(keyTile, position+1-u0)
-			s := scratch[:w]
-			l.GemmNT(s, q, seq[u0*C+k:], 1, w, a.K, w, a.K, C, false, scratch[keyTile:])
-			softmaxTile(s, 0, w, scale, &top, &sum, out)
-			l.GemmNN(out, s, seq[u0*C+v:], 1, a.K, w, a.K, w, C, true, scratch[keyTile:])
-		}
-		finish(out, sum)
+	C, n := 2*a.G*a.K, a.H/a.G
+	take := func(n int) (x []float32) { x, scratch = scratch[:n], scratch[n:]; return x }
+	s, corr, top, sum := take(n*attnTile), take(n), take(n), take(n)
+	keys, values := take(l.PanelLen(attnTile, a.K)), take(l.PanelLen(a.K, attnTile))
+	for i := range n {
+		top[i], sum[i] = negInf(), 0
 	}
+	seq, q, out := cache[slot*S*C:][:(position+1)*C], qkv[g*n*a.K:], o[g*n*a.K:][:n*a.K]
+	for u0 := 0; u0 <= position; u0 += attnTile {
+		w := min(attnTile, position+1-u0)
+		l.PackNT(keys, seq[u0*C+g*a.K:], w, a.K, C)
+		l.PackNN(values, seq[u0*C+(a.G+g)*a.K:], a.K, w, C)
+		l.block(s, q, packed{keys, w, a.K}, n, w, 0, a.K, attnTile, a.K, 1, false)
+		for i := range n {
+			for j := w; j < attnTile; j++ {
+				s[i*attnTile+j] = negInf()
+			}
+		}
+		l.softmaxRows(s, attnTile, n, invSqrt(a.K), top, sum, corr[:n])
+		if u0 > 0 {
+			l.scaleRows(out, a.K, n, a.K, corr[:n])
+		}
+		l.block(out, s, packed{values, a.K, w}, n, a.K, 0, w, a.K, attnTile, 1, u0 > 0)
+	}
+	for i, v := range sum {
+		corr[i] = 1 / v
+	}
+	l.scaleRows(out, a.K, n, a.K, corr[:n])
 }

@@ -70,7 +70,9 @@ func productCases(l Level) []kernelCase {
 		}},
 		{"AttentionCached", h.H * h.K, 4 * h.H * h.K * T, [][]float32{cached}, func() {
 			CacheAppend(cache, qkv, slots, at, T, h)
-			l.AttentionCached(cached, qkv, cache, 0, T-1, T, h, 0, h.H, as)
+			for g := range h.G {
+				l.AttentionCached(cached, qkv, cache, 0, T-1, T, h, g, as)
+			}
 		}},
 	}
 }

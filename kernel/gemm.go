@@ -20,7 +20,7 @@ package kernel
 // Blocks of the levels in assembly: a block of packed B stays in the second-level
 // cache while rows of A pass by.
 const (
-	blockK = 256 // steps of k
+	blockK = 512 // steps of k
 	blockN = 192 // columns: a multiple of every panel's width
 	blockM = 96  // rows of a transposed A that are packed together
 	aPanel = 48  // and in panels so wide: a multiple of every tile's rows
@@ -139,7 +139,8 @@ func (l Level) MultiplyN(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 	for j := 0; j < n; j += blockN {
 		w := min(blockN, n-j)
 		for p := 0; p < k; p += blockK {
-			l.block(c[j:], a[p:], panels[l.PanelLen(j, k):], m, w, k, p, min(blockK, k-p), ldc, lda, 1, acc || p > 0)
+			b := packed{panels[l.PanelLen(j, k):], w, k}
+			l.block(c[j:], a[p:], b, m, w, p, min(blockK, k-p), ldc, lda, 1, acc || p > 0)
 		}
 	}
 }
@@ -167,10 +168,11 @@ func (l Level) MultiplyT(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 				l.packPanel(scratch[r*d:], a[p*lda+i+r:], min(aPanel, h-r), d, lda)
 			}
 			for j := 0; j < n; j += blockN {
+				b := packed{panels[l.PanelLen(j, k):], min(blockN, n-j), k}
 				for r := 0; r < h; r += aPanel {
 					rows := min(aPanel, h-r)
-					l.block(c[(i+r)*ldc+j:], scratch[r*d:], panels[l.PanelLen(j, k):], rows, min(blockN, n-j), k, p, d,
-						ldc, 1, roundUp(rows, tilings[l].lanes), acc || p > 0)
+					l.block(c[(i+r)*ldc+j:], scratch[r*d:], b, rows, b.n, p, d, ldc, 1, roundUp(rows, tilings[l].lanes),
+						acc || p > 0)
 				}
 			}
 		}
@@ -190,19 +192,30 @@ func begin(c []float32, m, n, k, ldc int, acc bool) bool {
 	return k > 0
 }
 
-// block adds steps p … p+d−1 of k to a block of C. a begins at its step p, with
-// rows as and steps ap apart; panels at the block's first column.
-func (l Level) block(c, a, panels []float32, m, n, k, p, d, ldc, as, ap int, acc bool) {
+// packed is n columns of k steps in panels.
+type packed struct {
+	panels []float32
+	n, k   int
+}
+
+// block adds steps p … p+d−1 of the first n columns of b to a block of C. a
+// begins at its step p, with rows as and steps ap apart.
+func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc bool) {
 	s := tilings[l]
+	if l == Portable {
+		plainBlock(c, a, b, m, n, p, d, ldc, as, ap, acc)
+		return
+	}
 	for i := 0; i < m; i += s.rows {
 		rows := min(s.rows, m-i)
 		x := &a[i*as]
 		for j := 0; j < n; j += s.width {
 			cols := min(s.width, n-j)
-			w := roundUp(cols, s.lanes)
-			b := &panels[j*k+p*w]
-			if cols < w {
-				l.edge(c[i*ldc+j:], x, b, rows, cols, d, ldc, as, ap, acc)
+			w := roundUp(min(s.width, b.n-j), s.lanes)
+			vecs := roundUp(cols, s.lanes) / s.lanes
+			y := &b.panels[j*b.k+p*w]
+			if cols%s.lanes > 0 {
+				l.edge(c[i*ldc+j:], x, y, rows, cols, d, ldc, as, ap, w, acc)
 				continue
 			}
 			at := i*ldc + j
@@ -212,22 +225,23 @@ func (l Level) block(c, a, panels []float32, m, n, k, p, d, ldc, as, ap int, acc
 			} else if i+2*s.rows <= m {
 				next = &c[(i+s.rows)*ldc]
 			}
-			tile(l, rows, w/s.lanes, d, x, 4*as, 4*ap, b, 4*w, &c[at], 4*ldc, acc, next)
+			tile(l, rows, vecs, d, x, 4*as, 4*ap, y, 4*w, &c[at], 4*ldc, acc, next)
 		}
 	}
 }
 
 // edge is a tile whose last vector is not whole, by way of one that is.
-func (l Level) edge(c []float32, a, b *float32, rows, cols, d, ldc, as, ap int, acc bool) {
+func (l Level) edge(c []float32, a, b *float32, rows, cols, d, ldc, as, ap, bs int, acc bool) {
 	const most = 8 * 48
 	var whole [most]float32
-	w := roundUp(cols, tilings[l].lanes)
+	lanes := tilings[l].lanes
+	w := roundUp(cols, lanes)
 	if acc {
 		for i := range rows {
 			copy(whole[i*w:], c[i*ldc:][:cols])
 		}
 	}
-	tile(l, rows, w/tilings[l].lanes, d, a, 4*as, 4*ap, b, 4*w, &whole[0], 4*w, acc, nil)
+	tile(l, rows, w/lanes, d, a, 4*as, 4*ap, b, 4*bs, &whole[0], 4*w, acc, nil)
 	for i := range rows {
 		copy(c[i*ldc:][:cols], whole[i*w:])
 	}

@@ -23,6 +23,17 @@ func plain(c, a, panels []float32, m, n, k, ldc, as, ap int, acc bool) {
 	}
 }
 
+// plainBlock is Level.block.
+func plainBlock(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc bool) {
+	if !acc {
+		clearTile(c, m, n, ldc)
+	}
+	for j := 0; j < n; j += plainN {
+		w := min(plainN, b.n-j)
+		plainPanel(c[j:], a, b.panels[j*b.k+p*w:], m, min(plainN, n-j), d, ldc, as, ap, w)
+	}
+}
+
 // plainPanel is c[i,j] += Σ_p a[i·as+p·ap] · b[p,j], for two rows of c and four
 // of b at a time. The inner loops run along j, where neither sums depend on each
 // other nor rows need to be gathered: measured, they do twice the work of a tile

@@ -9,7 +9,7 @@ import (
 )
 
 // queries is the number of query tokens in a tile of attention.
-const queries = 64
+const queries = 256
 
 // rotation names a table of sines: K/2 frequencies at T positions.
 type rotation struct {
@@ -55,15 +55,22 @@ func attention(l *lowering) []phase {
 }
 
 // attentionGrad has a tile for each row and key/value head, whose query heads
-// add to the same gradients.
+// add to the same gradients. What they make is complete then, and may be rotated
+// back.
 func attentionGrad(l *lowering) []phase {
-	qkv, o, lse, do, positions, dqkv := l.in(0), l.in(1), l.in(2), l.in(3), l.ints(4), l.out(0)
-	h, heads, scratch := l.op.Attr.Heads, shapeOf(l.op), l.scratch()
-	W, HK := h.Width(), h.H*h.K
+	qkv, o, lse, do, positions := l.in(0), l.in(1), l.in(2), l.in(3), l.ints(4)
+	dqkv, h, heads, scratch := l.f32(l.st.last().Out[0]), l.op.Attr.Heads, shapeOf(l.op), l.scratch()
+	W, HK, rep := h.Width(), h.H*h.K, h.H/h.G
+	turn := func([]float32, int, int, int, int) {}
+	if op := l.st.op(program.OpRoPE); op != nil {
+		turn = l.turner(op)
+	}
 	return []phase{{tiles: len(positions) / h.T * h.G, run: func(worker, tile int) {
 		b, g := tile/h.G*h.T, tile%h.G
 		l.level.AttentionGrad(dqkv[b*W:][:h.T*W], qkv[b*W:][:h.T*W], o[b*HK:][:h.T*HK], lse[b*h.H:][:h.T*h.H],
 			do[b*HK:][:h.T*HK], positions[b:][:h.T], heads, g, scratch(worker))
+		turn(dqkv[b*W+g*rep*h.K:], W, b, h.T, rep)
+		turn(dqkv[b*W+(h.H+g)*h.K:], W, b, h.T, 1)
 	}}}
 }
 
@@ -73,10 +80,10 @@ func cachedAttention(l *lowering) []phase {
 	W, HK := h.Width(), h.H*h.K
 	return []phase{
 		one(func() { kernel.CacheAppend(cache, qkv, slots, positions, h.T, heads) }),
-		{tiles: len(slots) * h.H, run: func(worker, tile int) {
-			n, j := tile/h.H, tile%h.H
+		{tiles: len(slots) * h.G, run: func(worker, tile int) {
+			n, g := tile/h.G, tile%h.G
 			l.level.AttentionCached(o[n*HK:][:HK], qkv[n*W:][:W], cache, int(slots[n]), int(positions[n]), h.T,
-				heads, j, j+1, scratch(worker))
+				heads, g, scratch(worker))
 		}},
 	}
 }

@@ -9,21 +9,22 @@ import (
 	"pleach/program"
 )
 
-// lowering is an op on its way to phases. The functions of the table below read
+// lowering is a step on its way to phases. The functions of the table below read
 // shapes and addresses once, so that a run only calls kernels.
 type lowering struct {
 	x     *executable
-	op    *program.Op
+	st    *step
+	op    *program.Op // its first
 	slot  int
 	level kernel.Level
 }
 
-// lower makes the phases of each kind. What is missing needs other ranks.
+// lower makes the phases of a step by the kind of its first op. What is missing needs other ranks.
 var lower = [program.Kinds]func(*lowering) []phase{
 	program.OpEmbed:           embed,
 	program.OpEmbedGrad:       embedGrad,
 	program.OpLinear:          linear,
-	program.OpLinearGradX:     linearGradX,
+	program.OpLinearGradX:     linear,
 	program.OpLinearGradW:     linearGradW,
 	program.OpBias:            bias,
 	program.OpBiasGrad:        biasGrad,
@@ -53,31 +54,33 @@ var lower = [program.Kinds]func(*lowering) []phase{
 	program.OpReduceScatter:   shard,
 }
 
-// scratch is the working memory of the kinds that need any.
-var scratch = [program.Kinds]func(_ kernel.Level, _ *program.Op) needs{
-	program.OpLinear:      product,
-	program.OpLinearGradX: product,
-	program.OpLinearGradW: product,
-	program.OpRMSNormGrad: func(k kernel.Level, op *program.Op) needs { return needs{shared: op.In[0].Dim(0)} },
-	program.OpAttention: func(k kernel.Level, op *program.Op) needs {
-		return needs{worker: k.AttentionScratch(shapeOf(op), queries)}
+// needs finds the buffers and scratch of steps that begin with a kind.
+var needs = [program.Kinds]func(*schedule, *step){
+	program.OpLinear:      productNeeds,
+	program.OpLinearGradX: productNeeds,
+	program.OpLinearGradW: gradWNeeds,
+	program.OpRMSNormGrad: rmsNormGradNeeds,
+	program.OpAttention: func(s *schedule, st *step) {
+		st.scratch = s.level.AttentionScratch(shapeOf(st.first()), queries)
 	},
-	program.OpAttentionGrad: func(k kernel.Level, op *program.Op) needs {
-		return needs{worker: k.AttentionGradScratch(shapeOf(op), op.Attr.Heads.T)}
+	program.OpAttentionGrad: func(s *schedule, st *step) {
+		st.scratch = s.level.AttentionGradScratch(shapeOf(st.first()), st.first().Attr.Heads.T)
 	},
-	program.OpCachedAttention: func(k kernel.Level, _ *program.Op) needs { return needs{worker: k.AttentionCachedScratch()} },
-	program.OpHeadStats: func(k kernel.Level, _ *program.Op) needs {
-		return needs{worker: headTokens*headWords + k.GemmScratch()}
-	},
-	program.OpHeadTop:  headTopNeeds,
-	program.OpHeadGrad: headGradNeeds,
+	program.OpCachedAttention: func(_ *schedule, st *step) { st.scratch = kernel.AttentionCachedScratch },
+	program.OpHeadStats:       headStatsNeeds,
+	program.OpHeadTop:         headTopNeeds,
+	program.OpHeadGrad:        headGradNeeds,
 }
 
-func product(k kernel.Level, _ *program.Op) needs { return needs{worker: k.GemmScratch()} }
+// f32 is the elements of v.
+func (l *lowering) f32(v *program.Value) []float32 { return view[float32](l.x.bytes(v, l.slot)) }
+
+// own is the step's own buffer i.
+func (l *lowering) own(i int) []float32 { return l.f32(l.st.own[i]) }
 
 // in is operand i as float32, out is output i.
-func (l *lowering) in(i int) []float32  { return view[float32](l.x.bytes(l.op.In[i], l.slot)) }
-func (l *lowering) out(i int) []float32 { return view[float32](l.x.bytes(l.op.Out[i], l.slot)) }
+func (l *lowering) in(i int) []float32  { return l.f32(l.op.In[i]) }
+func (l *lowering) out(i int) []float32 { return l.f32(l.op.Out[i]) }
 
 // ints is operand i as int32, wide as float64.
 func (l *lowering) ints(i int) []int32   { return view[int32](l.x.bytes(l.op.In[i], l.slot)) }
@@ -106,6 +109,13 @@ func (l *lowering) outputs() [][]byte {
 func over(n, size int, f func(lo, hi int)) phase {
 	return phase{tiles: (n + size - 1) / size, run: func(_, tile int) {
 		f(tile*size, min(tile*size+size, n))
+	}}
+}
+
+// overWith is over, for work that wants to know its worker.
+func overWith(n, size int, f func(worker, lo, hi int)) phase {
+	return phase{tiles: (n + size - 1) / size, run: func(worker, tile int) {
+		f(worker, tile*size, min(tile*size+size, n))
 	}}
 }
 
