@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"pleach/engine"
+	"pleach/engine/cpu"
+	"pleach/half"
+	"pleach/internal/rng"
+	"pleach/program"
+)
+
+// kernelsReport is how fast kernels are, each alone.
+type kernelsReport struct {
+	Config     string       `json:"config"`
+	Precision  string       `json:"precision"`
+	Threads    int          `json:"threads"`
+	Bench      string       `json:"bench"` // gemm or ops
+	Version    string       `json:"version"`
+	Level      string       `json:"level"`
+	CPU        string       `json:"cpu"`
+	Rows       int          `json:"rows"`
+	Seq        int          `json:"seq"`
+	PeakGFLOPS float64      `json:"peak_gflops"`
+	Bandwidth  float64      `json:"read_bytes_per_second"`
+	Noise      noise        `json:"noise"`
+	Kernels    []kernelLine `json:"kernels"`
+}
+
+// kernelLine is a step of a program that was run again and again.
+type kernelLine struct {
+	Name       string  `json:"name"`
+	Shape      string  `json:"shape"`
+	Seconds    float64 `json:"seconds"` // the median
+	Nanosecond float64 `json:"ns_per_element"`
+	GFLOPS     float64 `json:"gflops"`
+	Bytes      float64 `json:"bytes_per_second"`
+	Share      float64 `json:"share_of_floor"` // of the least time that peak and bandwidth allow
+	spread     float64
+	costs      costs
+}
+
+// kernelCase is a program to measure. build writes it and says how many elements
+// it makes.
+type kernelCase struct {
+	name  string
+	build func(b *program.Builder) (elements int)
+}
+
+// kernels measures programs one after another.
+func (b *bench) kernels(ctx context.Context, what string, cases []kernelCase) (*kernelsReport, error) {
+	info := engine.Info{}
+	r := &kernelsReport{
+		Config: b.config, Precision: "f32", Threads: b.threads, Bench: what, Version: version, Rows: b.rows, Seq: b.seq,
+	}
+	var peak, spreads samples
+	seen := beginWatch()
+	for _, c := range cases {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		e := cpu.New(b.options())
+		info = e.Info()
+		peakOf(e, &peak)
+		lines, err := b.kernel(e, c)
+		peakOf(e, &peak)
+		e.Close()
+		if err != nil {
+			return nil, fmt.Errorf("bench: %s: %w", c.name, err)
+		}
+		r.Kernels = append(r.Kernels, lines...)
+	}
+	others := seen.others(b.threads)
+	r.Level, r.CPU = info.Level, info.Device
+	r.Bandwidth, r.PeakGFLOPS = readBandwidth(b.threads), peak.median()/1e9
+	for i := range r.Kernels {
+		k := &r.Kernels[i]
+		k.Share = limits{peak.median(), r.Bandwidth}.floor(k.costs) / max(k.Seconds, 1e-12)
+		spreads.add(k.spread)
+	}
+	r.Noise = noise{peak.spread(), spreads.median(), others, b.threads}
+	return r, nil
+}
+
+// How long a kernel is measured.
+const (
+	leastRuns = 5
+	mostRuns  = 200
+	leastTime = 100 * time.Millisecond
+	mostTime  = 2 * time.Second // unless one run takes longer
+)
+
+// kernel measures a program on an engine of its own. The first run is not counted.
+func (b *bench) kernel(e *cpu.Engine, c kernelCase) ([]kernelLine, error) {
+	pb := program.New(c.name, plain())
+	elements := c.build(pb)
+	p, err := pb.Build()
+	if err != nil {
+		return nil, err
+	}
+	x, err := e.Compile(p, 1)
+	if err != nil {
+		return nil, err
+	}
+	call, err := b.fill(e, p)
+	if err != nil {
+		return nil, err
+	}
+	steps := cpu.Steps(x)
+	times := make([]samples, len(steps))
+	began := time.Now()
+	for run := 0; ; run++ {
+		if err := countOne(e, p); err != nil {
+			return nil, err
+		}
+		took, err := cpu.Profiled(x, call)
+		if err != nil {
+			return nil, err
+		}
+		for i, t := range took {
+			if run > 0 {
+				times[i].add(t.Duration.Seconds())
+			}
+		}
+		spent := time.Since(began)
+		if run > 0 && (run >= mostRuns || spent > mostTime || run >= leastRuns && spent > leastTime) {
+			break
+		}
+	}
+	return kernelLines(c.name, elements, steps, times), nil
+}
+
+// kernelLines are the figures of the steps of a program, those that take time.
+func kernelLines(name string, elements int, steps []cpu.StepInfo, times []samples) []kernelLine {
+	var lines []kernelLine
+	for i, s := range steps {
+		t := max(times[i].median(), 1e-9)
+		bytes := float64(moved(s))
+		if s.Bytes < 1<<12 && s.FLOPs == 0 {
+			continue // it moves a few numbers, such as the report of an update
+		}
+		k := kernelLine{
+			Name: s.Name, Shape: shapes(s), Seconds: t, Nanosecond: 1e9 * t / float64(elements),
+			GFLOPS: float64(s.FLOPs) / t / 1e9, Bytes: bytes / t, spread: times[i].spread(),
+			costs: costs{FLOPs: float64(s.FLOPs), Bytes: bytes},
+		}
+		if !strings.HasPrefix(s.Name, name) {
+			k.Name = name + ": " + s.Name
+		}
+		lines = append(lines, k)
+	}
+	return lines
+}
+
+// fill gives a program numbers to compute with: positions that count through
+// each row, ids and labels at random, small floats.
+func (b *bench) fill(e *cpu.Engine, p *program.Program) (*engine.Call, error) {
+	draw := rng.New(0, "bench kernels")
+	call := engine.NewCall(p)
+	call.Out = nil // results are not wanted
+	bound := map[*program.Value]int{}
+	for _, w := range p.Bounds() {
+		bound[w.Input] = w.Hi
+	}
+	for i, v := range p.Held(program.Input) {
+		switch a := call.In[i]; {
+		case v.Type == half.I32:
+			ids := program.View[int32](a)
+			for j := range ids {
+				switch v.Name {
+				case "positions":
+					ids[j] = int32(j % b.seq)
+				case "last":
+					ids[j] = int32(b.seq - 1)
+				case "slots":
+					ids[j] = int32(j)
+				default:
+					ids[j] = int32(draw.Word(uint64(j)) % uint32(max(1, bound[v])))
+				}
+			}
+		case v.Type == half.F64:
+			for j := range program.View[float64](a) {
+				program.View[float64](a)[j] = 1
+			}
+		default:
+			noiseInto(program.View[float32](a), draw)
+		}
+	}
+	for _, v := range append(p.Held(program.Weight), p.Held(program.State)...) {
+		if v.Type != half.F32 {
+			continue
+		}
+		a := program.NewArray(v)
+		noiseInto(program.View[float32](a), draw)
+		if err := e.Write(program.Place{}, v.Name, 0, a); err != nil {
+			return nil, err
+		}
+	}
+	return call, nil
+}
+
+// noiseInto writes small numbers above zero, the same thousand again and again:
+// above zero, since some are squares.
+func noiseInto(x []float32, draw rng.Stream) {
+	n := min(len(x), 1021)
+	for i := range n {
+		x[i] = float32(0.01 + 0.02*draw.Float64(uint64(i)))
+	}
+	for i := n; i < len(x); i += n {
+		copy(x[i:], x[:n])
+	}
+}
+
+// countOne makes the tally of p, if it has one, that of a single target, since an
+// update does nothing without one.
+func countOne(e *cpu.Engine, p *program.Program) error {
+	for _, v := range p.Held(program.State) {
+		if v.Type == program.TallyType && v.Len() == 2 {
+			return e.Write(program.Place{}, v.Name, 0, program.ArrayOf([]float64{1, 1}))
+		}
+	}
+	return nil
+}
+
+func (r *kernelsReport) spread() noise { return r.Noise }
+
+func (r *kernelsReport) print(w io.Writer) error {
+	t := newTable(w)
+	t.row("processor", "%s, %d threads, %s kernels", r.CPU, r.Threads, r.Level)
+	t.row("peak", "%.1f GFLOP/s, read bandwidth %.1f GB/s", r.PeakGFLOPS, r.Bandwidth/1e9)
+	t.row("model", "%s: %d rows of %d ids, %s", r.Config, r.Rows, r.Seq, r.Precision)
+	t.row("noise", "%s between the quartiles of a kernel, %s of the peak", inPercent(r.Noise.Steps), inPercent(r.Noise.Peak))
+	fmt.Fprintln(t.w)
+	if err := printed(t.w.Flush()); err != nil {
+		return err
+	}
+	rows := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(rows, "time\tns/element\tGFLOP/s\tof peak\tGB/s\tof floor\t  kernel\t")
+	for _, k := range r.Kernels {
+		flops, peak := "", ""
+		if k.GFLOPS > 0 {
+			flops, peak = fmt.Sprintf("%.1f", k.GFLOPS), inPercent(k.GFLOPS/r.PeakGFLOPS)
+		}
+		fmt.Fprintf(rows, "%s\t%.3f\t%s\t%s\t%.1f\t%s\t  %s  %s\n", milliseconds(k.Seconds), k.Nanosecond, flops, peak,
+			k.Bytes/1e9, inPercent(k.Share), k.Name, k.Shape)
+	}
+	return printed(rows.Flush())
+}
