@@ -22,8 +22,7 @@ package kernel
 const (
 	blockK = 512 // steps of k
 	blockN = 192 // columns: a multiple of every panel's width
-	blockM = 96  // rows of a transposed A that are packed together
-	aPanel = 48  // and in panels so wide: a multiple of every tile's rows
+	blockM = 96  // rows of a transposed A, of which blockK steps stay there too
 
 	fewRows = 16  // fewer rows do not pay for a block: panels are packed one by one
 	fewK    = 128 // and so short that one stays in the first-level cache
@@ -149,9 +148,10 @@ func (l Level) MultiplyN(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 //
 //	c[i,j] (+)= Σ_p a[p,i] · b[p,j]
 //
-// a is [k,m], c is [m,n]; c must not overlap the others. scratch has GemmScratch
-// elements, for a packed block of a: the more columns, the cheaper.
-func (l Level) MultiplyT(c, a, panels []float32, m, n, k, ldc, lda int, acc bool, scratch []float32) {
+// a is [k,m], c is [m,n]; c must not overlap the others. a is read where it lies:
+// a step takes a tile's rows from one line of it, and packing it was measured to
+// cost more than it gives, for leading dimensions of powers of two as well.
+func (l Level) MultiplyT(c, a, panels []float32, m, n, k, ldc, lda int, acc bool, _ []float32) {
 	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
@@ -161,19 +161,10 @@ func (l Level) MultiplyT(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 		return
 	}
 	for i := 0; i < m; i += blockM {
-		h := min(blockM, m-i)
 		for p := 0; p < k; p += blockK {
-			d := min(blockK, k-p)
-			for r := 0; r < h; r += aPanel {
-				l.packPanel(scratch[r*d:], a[p*lda+i+r:], min(aPanel, h-r), d, lda)
-			}
 			for j := 0; j < n; j += blockN {
 				b := packed{panels[l.PanelLen(j, k):], min(blockN, n-j), k}
-				for r := 0; r < h; r += aPanel {
-					rows := min(aPanel, h-r)
-					l.block(c[(i+r)*ldc+j:], scratch[r*d:], b, rows, b.n, p, d, ldc, 1, roundUp(rows, tilings[l].lanes),
-						acc || p > 0)
-				}
+				l.block(c[i*ldc+j:], a[p*lda+i:], b, min(blockM, m-i), b.n, p, min(blockK, k-p), ldc, 1, lda, acc || p > 0)
 			}
 		}
 	}
@@ -266,7 +257,7 @@ func (l Level) GemmScratch() int {
 	if l == Portable {
 		return plainK * plainN
 	}
-	return blockK * max(blockN, blockM)
+	return blockK * blockN
 }
 
 // GemmNT is C = A·Bᵀ, or C += A·Bᵀ if acc: the forward product of a linear layer
@@ -345,20 +336,8 @@ func (l Level) GemmTN(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, s
 	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
-	if l == Portable {
-		l.blocks(m, n, k, func(j, p, w, d int) {
-			l.PackNN(scratch, b[p*ldb+j:], w, d, ldb)
-			l.MultiplyT(c[j:], a[p*lda:], scratch, m, w, d, ldc, lda, acc || p > 0, nil)
-		})
-		return
-	}
-	// Half of scratch is for each operand.
-	half := blockK * blockM
-	for j := 0; j < n; j += blockM {
-		for p := 0; p < k; p += blockK {
-			w, d := min(blockM, n-j), min(blockK, k-p)
-			l.PackNN(scratch[half:], b[p*ldb+j:], w, d, ldb)
-			l.MultiplyT(c[j:], a[p*lda:], scratch[half:], m, w, d, ldc, lda, acc || p > 0, scratch[:half])
-		}
-	}
+	l.blocks(m, n, k, func(j, p, w, d int) {
+		l.PackNN(scratch, b[p*ldb+j:], w, d, ldb)
+		l.MultiplyT(c[j:], a[p*lda:], scratch, m, w, d, ldc, lda, acc || p > 0, nil)
+	})
 }
