@@ -5,6 +5,7 @@ package cpu
 
 import (
 	"pleach/kernel"
+	"pleach/program"
 )
 
 // rowTile is the number of rows in a tile of work on rows.
@@ -18,57 +19,6 @@ func embed(l *lowering) []phase {
 func embedGrad(l *lowering) []phase {
 	dy, ids, dt, D := l.in(0), l.ints(1), l.in(2), l.dim(0, 1)
 	return []phase{over(D, l.share(D, 16), func(lo, hi int) { l.level.EmbedGrad(dt, dy, ids, D, 0, lo, hi) })}
-}
-
-// Tiles of a product: rows and columns of the result. Wide ones keep the inner
-// loops long, tall ones are worth a copy of the right operand; the sizes are
-// measured.
-const (
-	gemmRows = 64
-	gemmCols = 256
-)
-
-// grid cuts an m by n result into tiles: smaller ones where workers would wait
-// for each other at the end.
-func (l *lowering) grid(m, n int, f func(worker, i, j, rows, cols int)) phase {
-	tm, tn := min(gemmRows, m), min(gemmCols, n)
-	across := func(size, n int) int { return (n + size - 1) / size }
-	few := func() bool { return across(tm, m)*across(tn, n) < 8*l.x.e.threads }
-	for few() && tn > gemmCols/4 {
-		tn /= 2
-	}
-	for few() && tm > gemmRows/2 {
-		tm /= 2
-	}
-	w := across(tn, n)
-	return phase{tiles: across(tm, m) * w, run: func(worker, tile int) {
-		i, j := tile/w*tm, tile%w*tn
-		f(worker, i, j, min(tm, m-i), min(tn, n-j))
-	}}
-}
-
-func linear(l *lowering) []phase {
-	x, w, y := l.in(0), l.in(1), l.out(0)
-	N, I, O, scratch := l.dim(0, 0), l.dim(0, 1), l.dim(1, 0), l.scratch()
-	return []phase{l.grid(N, O, func(worker, i, j, m, n int) {
-		l.level.GemmNT(y[i*O+j:], x[i*I:], w[j*I:], m, n, I, O, I, I, false, scratch(worker))
-	})}
-}
-
-func linearGradX(l *lowering) []phase {
-	dy, w, dx := l.in(0), l.in(1), l.out(0)
-	N, O, I, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.scratch()
-	return []phase{l.grid(N, I, func(worker, i, j, m, n int) {
-		l.level.GemmNN(dx[i*I+j:], dy[i*O:], w[j:], m, n, O, I, O, I, false, scratch(worker))
-	})}
-}
-
-func linearGradW(l *lowering) []phase {
-	dy, x, dw := l.in(0), l.in(1), l.in(2)
-	N, O, I, scratch := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1), l.scratch()
-	return []phase{l.grid(O, I, func(worker, i, j, m, n int) {
-		l.level.GemmTN(dw[i*I+j:], dy[i:], x[j:], m, n, N, I, O, I, true, scratch(worker))
-	})}
 }
 
 func bias(l *lowering) []phase {
@@ -88,19 +38,48 @@ func rmsNorm(l *lowering) []phase {
 	return []phase{over(len(x)/D, rowTile, func(lo, hi int) { l.level.RMSNorm(y[lo*D:hi*D], x[lo*D:hi*D], w, eps) })}
 }
 
-// rmsNormGrad sums the weights' gradient before it writes dx, which may lie
-// over x or dy.
+func rmsNormGradNeeds(_ *schedule, st *step) {
+	st.buffer("inverse", st.first().In[0].Dim(0))
+	if st.last() != st.first() {
+		st.scratch = rowTile * st.first().In[1].Dim(0)
+	}
+}
+
+// rmsNormGrad sums the weights' gradient before it writes dx, or the sum of dx and
+// what is added to it, which may lie over x, dy and that.
 func rmsNormGrad(l *lowering) []phase {
-	x, w, dy, dw, dx, eps := l.in(0), l.in(1), l.in(2), l.in(3), l.out(0), float32(l.op.Attr.Eps)
-	D := len(w)
-	r := view[float32](l.x.shared)[:len(x)/D]
+	x, w, dy, dw, eps := l.in(0), l.in(1), l.in(2), l.in(3), float32(l.op.Attr.Eps)
+	D, r := len(w), l.own(0)
 	return []phase{
 		over(len(r), rowTile, func(lo, hi int) { l.level.RMSNormInv(r[lo:hi], x[lo*D:hi*D], D, eps) }),
 		over(D, l.share(D, 16), func(lo, hi int) { l.level.RMSNormGradW(dw, dy, x, r, lo, hi) }),
-		over(len(r), rowTile, func(lo, hi int) {
-			l.level.RMSNormGradX(dx[lo*D:hi*D], dy[lo*D:hi*D], x[lo*D:hi*D], w, r[lo:hi])
-		}),
+		rmsNormGradX(l, r),
 	}
+}
+
+func rmsNormGradX(l *lowering, r []float32) phase {
+	x, w, dy, dx := l.in(0), l.in(1), l.in(2), l.f32(l.st.last().Out[0])
+	D, sum := len(w), l.st.op(program.OpAdd)
+	if sum == nil {
+		return over(len(r), rowTile, func(lo, hi int) {
+			l.level.RMSNormGradX(dx[lo*D:hi*D], dy[lo*D:hi*D], x[lo*D:hi*D], w, r[lo:hi])
+		})
+	}
+	first := sum.In[0] == l.op.Out[0]
+	other := sum.In[0]
+	if first {
+		other = sum.In[1]
+	}
+	z, scratch := l.f32(other), l.scratch()
+	return overWith(len(r), rowTile, func(worker, lo, hi int) {
+		g := scratch(worker)[:(hi-lo)*D]
+		l.level.RMSNormGradX(g, dy[lo*D:hi*D], x[lo*D:hi*D], w, r[lo:hi])
+		a, b := z[lo*D:hi*D], g
+		if first {
+			a, b = b, a
+		}
+		l.level.Add(dx[lo*D:hi*D], a, b)
+	})
 }
 
 func swiGLU(l *lowering) []phase {

@@ -43,6 +43,8 @@ type Engine struct {
 	tables  map[rotation]*[2][]float32
 	pages   []pages // what buffers lie in
 	rooms   []pages // what each worker's scratch lies in
+	limits  limits
+	plain   bool // no step is fused
 	closed  bool
 }
 
@@ -61,6 +63,7 @@ func New(o Options) *Engine {
 	return &Engine{
 		pool: newPool(o.Threads), threads: o.Threads, level: o.Level, states: map[string]*buffer{},
 		scratch: make([][]float32, o.Threads), rooms: make([]pages, o.Threads), tables: map[rotation]*[2][]float32{},
+		limits: usual,
 	}
 }
 

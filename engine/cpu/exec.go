@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"pleach/engine"
-	"pleach/kernel"
 	"pleach/program"
 )
 
@@ -15,14 +14,14 @@ import (
 type executable struct {
 	e      *Engine
 	p      *program.Program
+	s      *schedule
 	plan   *program.Plan
 	arena  []byte
-	shared []byte           // what the workers of one op share: reused by every op
 	held   []*program.Value // the inputs
 	inputs map[*program.Value][]byte
 	in     [][]byte // the same, in order
 	out    [][][]byte
-	steps  [][][]*job // by slot and op
+	steps  [][][]*job // by slot and step
 	bounds []program.Bound
 }
 
@@ -40,8 +39,9 @@ func (e *Engine) Compile(p *program.Program, slots int) (engine.Executable, erro
 	if err := e.declare(p); err != nil {
 		return nil, err
 	}
+	s := newSchedule(p, e.level, e.limits, !e.plain)
 	x := &executable{
-		e: e, p: p, plan: program.MakePlan(p, slots),
+		e: e, p: p, s: s, plan: s.plan(slots),
 		held: p.Held(program.Input), inputs: map[*program.Value][]byte{},
 	}
 	x.allocate()
@@ -55,43 +55,26 @@ func (e *Engine) Compile(p *program.Program, slots int) (engine.Executable, erro
 // lower makes the jobs of the micro-batch in a slot.
 func (x *executable) lower(slot int) {
 	l := lowering{x: x, slot: slot, level: x.e.level}
-	steps := make([][]*job, len(x.p.Ops))
-	for i, op := range x.p.Ops {
-		l.op = op
-		for _, ph := range lower[op.Kind](&l) {
+	steps := make([][]*job, len(x.s.steps))
+	for i, st := range x.s.steps {
+		l.st, l.op = st, st.first()
+		for _, ph := range lower[l.op.Kind](&l) {
 			steps[i] = append(steps[i], &job{phase: ph})
 		}
 	}
 	x.steps, x.out = append(x.steps, steps), append(x.out, l.outputs())
 }
 
-// needs is working memory in elements of float32.
-type needs struct{ worker, shared int }
-
-// measure finds the largest working memory of an op.
-func measure(k kernel.Level, p *program.Program) needs {
-	var most needs
-	for _, op := range p.Ops {
-		if f := scratch[op.Kind]; f != nil {
-			n := f(k, op)
-			most.worker, most.shared = max(most.worker, n.worker), max(most.shared, n.shared)
-		}
-	}
-	return most
-}
-
 // allocate takes all memory that the program needs.
 func (x *executable) allocate() {
-	n := measure(x.e.level, x.p)
-	x.arena, x.shared = x.e.allocate(x.plan.Bytes), x.e.allocate(4*n.shared)
+	x.arena = x.e.allocate(x.plan.Bytes)
 	x.e.memory.Arena += len(x.arena)
-	x.e.memory.Scratch += len(x.shared)
 	for _, v := range x.held {
 		b := x.e.allocate(v.Bytes())
 		x.inputs[v], x.in = b, append(x.in, b)
 		x.e.memory.Input += len(b)
 	}
-	x.e.reserve(n.worker)
+	x.e.reserve(x.s.scratch())
 }
 
 // bytes is where v lies for the micro-batch in a slot.
@@ -146,11 +129,11 @@ func (x *executable) runSteps(c *engine.Call, run func(i int, jobs []*job)) erro
 			return fmt.Errorf("cpu: program %s: %w", x.p.Name, err)
 		}
 	}
-	lo, hi := c.Half.Range(x.p)
+	lo, hi := x.s.half(c.Half)
 	for i := lo; i < hi; i++ {
 		run(i, x.steps[c.Slot][i])
 	}
-	if hi == len(x.p.Ops) {
+	if hi == len(x.s.steps) {
 		for i, a := range c.Out {
 			copy(a.Bytes, x.out[c.Slot][i])
 		}

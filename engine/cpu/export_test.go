@@ -31,8 +31,8 @@ func ones(b []byte) {
 // Plan is where the temporaries of a program lie.
 func Plan(x engine.Executable) *program.Plan { return x.(*executable).plan }
 
-// Times runs all ops of x on the inputs of the last run, and adds what each
-// kind takes.
+// Times runs all steps of x on the inputs of the last run, and adds what each
+// takes to the kind of its first op.
 func Times(x engine.Executable, times *[program.Kinds]time.Duration) {
 	y := x.(*executable)
 	for i, jobs := range y.steps[0] {
@@ -40,6 +40,20 @@ func Times(x engine.Executable, times *[program.Kinds]time.Duration) {
 		for _, j := range jobs {
 			y.e.pool.do(j)
 		}
-		times[y.p.Ops[i].Kind] += time.Since(begin)
+		times[y.s.steps[i].first().Kind] += time.Since(begin)
 	}
+}
+
+// Unfused is an engine whose steps are single ops.
+func Unfused(o Options) *Engine {
+	e := New(o)
+	e.plain = true
+	return e
+}
+
+// Bounded is an engine whose buffers hold no more elements than these.
+func Bounded(o Options, packed, logits int) *Engine {
+	e := New(o)
+	e.limits = limits{packed, logits}
+	return e
 }

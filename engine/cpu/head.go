@@ -5,7 +5,6 @@ package cpu
 
 import (
 	"pleach/kernel"
-	"pleach/program"
 )
 
 // The head makes logits in tiles of headTokens tokens and headWords words. The
@@ -13,7 +12,7 @@ import (
 // by tile), so it is a constant.
 const (
 	headTokens = 64
-	headWords  = 256
+	headWords  = 192
 )
 
 // logitTiles calls f with the logits of n tokens from token lo on, a tile of words
@@ -26,18 +25,34 @@ func logitTiles(k kernel.Level, z, x, w []float32, lo, n, D, V int, scratch []fl
 	}
 }
 
+func headStatsNeeds(s *schedule, st *step) {
+	if len(st.ops) > 1 {
+		headNeeds(s, st)
+		return
+	}
+	st.scratch = headTokens*(headWords+3) + s.level.GemmScratch()
+}
+
+// headStats begins anew in every tile of words, and joins what it finds: tiles
+// may be made in any order, as the fused head does.
 func headStats(l *lowering) []phase {
+	if len(l.st.ops) > 1 {
+		return headAtOnce(l)
+	}
 	x, w, labels, stats := l.in(0), l.in(1), l.ints(2), l.out(0)
 	N, V, D, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.scratch()
 	size := min(headTokens, l.share(N, 4))
 	return []phase{{tiles: (N + size - 1) / size, run: func(worker, tile int) {
 		lo := tile * size
 		hi := min(lo+size, N)
-		z, rest := scratch(worker)[:headTokens*headWords], scratch(worker)[headTokens*headWords:]
+		z, rest := cut(scratch(worker), headTokens*headWords)
+		part, rest := cut(rest, 3*(hi-lo))
 		st := stats[3*lo : 3*hi]
 		kernel.HeadStatsBegin(st)
 		logitTiles(l.level, z, x, w, lo, hi-lo, D, V, rest, func(first, words int) {
-			l.level.HeadStats(st, z, labels[lo:hi], first, words, headWords)
+			kernel.HeadStatsBegin(part)
+			l.level.HeadStats(part, z, labels[lo:hi], first, words, headWords)
+			kernel.HeadCombine(st, part)
 		})
 	}}}
 }
@@ -62,8 +77,10 @@ const (
 	gradWords  = 512
 )
 
-func headGradNeeds(k kernel.Level, op *program.Op) needs {
-	return needs{worker: k.GemmScratch(), shared: min(gradTokens, op.In[0].Dim(0)) * min(gradWords, op.In[1].Dim(0))}
+func headGradNeeds(s *schedule, st *step) {
+	op := st.first()
+	st.scratch = s.level.GemmScratch()
+	st.buffer("logits", min(gradTokens, op.In[0].Dim(0)), min(gradWords, op.In[1].Dim(0)))
 }
 
 // headGrad goes through tokens and words in chunks: the gradients of a chunk's
@@ -72,7 +89,7 @@ func headGradNeeds(k kernel.Level, op *program.Op) needs {
 func headGrad(l *lowering) []phase {
 	h := headGradient{
 		x: l.in(0), w: l.in(1), labels: l.ints(2), lse: l.in(3), dw: l.in(4), dx: l.out(0),
-		V: l.dim(1, 0), D: l.dim(1, 1), p: view[float32](l.x.shared), scratch: l.scratch(),
+		V: l.dim(1, 0), D: l.dim(1, 1), p: l.own(0), scratch: l.scratch(),
 	}
 	N := l.dim(0, 0)
 	var phases []phase
@@ -82,6 +99,25 @@ func headGrad(l *lowering) []phase {
 		}
 	}
 	return phases
+}
+
+// grid cuts an m by n result into tiles: smaller ones where workers would wait
+// for each other at the end.
+func (l *lowering) grid(m, n int, f func(worker, i, j, rows, cols int)) phase {
+	tm, tn := min(headTokens, m), min(headWords, n)
+	across := func(size, n int) int { return (n + size - 1) / size }
+	few := func() bool { return across(tm, m)*across(tn, n) < 8*l.x.e.threads }
+	for few() && tn > headWords/4 {
+		tn /= 2
+	}
+	for few() && tm > headTokens/2 {
+		tm /= 2
+	}
+	w := across(tn, n)
+	return phase{tiles: across(tm, m) * w, run: func(worker, tile int) {
+		i, j := tile/w*tm, tile%w*tn
+		f(worker, i, j, min(tm, m-i), min(tn, n-j))
+	}}
 }
 
 type headGradient struct {
@@ -122,9 +158,8 @@ func both(a, b phase) phase {
 	}}
 }
 
-func headTopNeeds(k kernel.Level, op *program.Op) needs {
-	top := op.Out[0].Dim(2)
-	return needs{worker: headTokens*(headWords+2*top) + k.GemmScratch()}
+func headTopNeeds(s *schedule, st *step) {
+	st.scratch = headTokens*(headWords+2*st.first().Out[0].Dim(2)) + s.level.GemmScratch()
 }
 
 func headTop(l *lowering) []phase {

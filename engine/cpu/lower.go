@@ -66,10 +66,12 @@ var needs = [program.Kinds]func(*schedule, *step){
 	program.OpAttentionGrad: func(s *schedule, st *step) {
 		st.scratch = s.level.AttentionGradScratch(shapeOf(st.first()), st.first().Attr.Heads.T)
 	},
-	program.OpCachedAttention: func(_ *schedule, st *step) { st.scratch = kernel.AttentionCachedScratch },
-	program.OpHeadStats:       headStatsNeeds,
-	program.OpHeadTop:         headTopNeeds,
-	program.OpHeadGrad:        headGradNeeds,
+	program.OpCachedAttention: func(s *schedule, st *step) {
+		st.scratch = s.level.AttentionCachedScratch(shapeOf(st.first()))
+	},
+	program.OpHeadStats: headStatsNeeds,
+	program.OpHeadTop:   headTopNeeds,
+	program.OpHeadGrad:  headGradNeeds,
 }
 
 // f32 is the elements of v.

@@ -21,10 +21,9 @@ func Predict(o Options, slots int, programs ...*program.Program) (engine.Memory,
 		if err := checkOps(p); err != nil {
 			return m, err
 		}
-		need := measure(o.Level, p)
-		m.Arena += program.MakePlan(p, slots).Bytes
-		m.Scratch += half.F32.Size() * need.shared
-		worker = max(worker, need.worker)
+		s := newSchedule(p, o.Level, usual, true)
+		m.Arena += s.plan(slots).Bytes
+		worker = max(worker, s.scratch())
 		_, input := program.HeldBytes(p)
 		m.Input += input
 		for _, op := range p.Ops {

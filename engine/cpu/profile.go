@@ -83,8 +83,8 @@ func (x *executable) timed(j *job, at int, start time.Time) []Span {
 func Steps(x engine.Executable) []StepInfo {
 	var infos []StepInfo
 	if y, ok := x.(*executable); ok {
-		for _, op := range y.p.Ops {
-			infos = append(infos, StepInfo{op.Kind.String(), []*program.Op{op}, op.FLOPs(), op.Bytes()})
+		for _, st := range y.s.steps {
+			infos = append(infos, StepInfo{st.name(), st.ops, st.flops(), st.bytes()})
 		}
 	}
 	return infos

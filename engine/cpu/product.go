@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu
+
+import (
+	"pleach/kernel"
+	"pleach/program"
+)
+
+// Cells of a product: what is multiplied by one call of a kernel, and finished
+// (biased, gated, rotated, added) while it is in the first two caches.
+const (
+	cellRows = 64
+	cellCols = 192
+	fewRows  = 16 // no more rows do not pay for a packed copy of the weights
+)
+
+// product is a step that begins with a product of rows by a weight: y = x·wᵀ for
+// linear, y = x·w for linear.dx. Its columns are those of a part: a gated product
+// has two, whose equal columns are made together.
+type product struct {
+	level             kernel.Level
+	st                *step
+	rows, cols, parts int
+	k                 int
+	transposed        bool // w is [cols·parts,k], else [k,cols]
+	unit              int  // columns are cut at its multiples
+	chunk             int  // columns that are packed at a time
+}
+
+// productOf reads the shapes of a step.
+func productOf(s *schedule, st *step) product {
+	op := st.first()
+	p := product{level: s.level, st: st, rows: op.In[0].Dim(0), parts: 1, unit: s.level.PanelWidth()}
+	if p.transposed = op.Kind == program.OpLinear; p.transposed {
+		p.cols, p.k = op.In[1].Dim(0), op.In[1].Dim(1)
+	} else {
+		p.cols, p.k = op.In[1].Dim(1), op.In[1].Dim(0)
+	}
+	if st.op(program.OpSwiGLU) != nil {
+		p.parts, p.cols = 2, p.cols/2
+	}
+	if r := st.op(program.OpRoPE); r != nil {
+		p.unit = multiple(p.unit, r.Attr.Heads.K)
+	}
+	p.unit = min(p.unit, p.cols)
+	p.chunk = p.cols
+	if s.level.PanelLen(p.cols, p.k)*p.parts > s.limits.packed {
+		p.chunk = upTo(s.limits.packed/(p.parts*p.k), p.unit)
+	}
+	return p
+}
+
+// multiple is the smallest one of a and b.
+func multiple(a, b int) int {
+	m := a
+	for m%b != 0 {
+		m += a
+	}
+	return m
+}
+
+// upTo is the largest multiple of unit that is not above n, at least unit.
+func upTo(n, unit int) int { return max(unit, n/unit*unit) }
+
+// few reports whether the weights are not packed for all, but by each tile for
+// itself.
+func (p *product) few() bool { return p.rows <= fewRows }
+
+// width is the columns of a cell in each part.
+func (p *product) width() int { return min(upTo(cellCols/p.parts, p.unit), p.cols) }
+
+// productNeeds: a packed copy of w or of a chunk of it, and a cell where one is
+// not made in place.
+func productNeeds(s *schedule, st *step) {
+	p := productOf(s, st)
+	if p.few() {
+		st.scratch = s.level.GemmScratch()
+	} else {
+		st.buffer("packed", p.parts*s.level.PanelLen(min(p.chunk, p.cols), p.k))
+	}
+	cell := min(cellRows, p.rows) * p.width()
+	switch st.last().Kind {
+	case program.OpAdd:
+		st.scratch += cell
+	case program.OpSwiGLU:
+		st.scratch += 2 * cell
+	case program.OpSwiGLUGrad:
+		st.scratch += cell + 2*p.width()
+	}
+}
+
+// cell is a rectangle of a product: rows from i, columns from j of each part.
+type cell struct{ i, j, m, n int }
+
+// multiplier is a product with the addresses of its operands.
+type multiplier struct {
+	product
+	x, w, packed []float32
+	scratch      func(worker int) []float32
+	base, size   int // the columns that packed holds
+}
+
+// multiply makes a cell of a part in z, with distance ld of rows.
+func (p *multiplier) multiply(z []float32, ld, part int, c cell, scratch []float32) {
+	a := p.x[c.i*p.k:]
+	switch at := p.level.PanelLen(p.size, p.k)*part + p.level.PanelLen(c.j-p.base, p.k); {
+	case !p.few():
+		p.level.MultiplyN(z, a, p.packed[at:], c.m, c.n, p.k, ld, p.k, false)
+	case p.transposed:
+		p.level.GemmNT(z, a, p.w[(part*p.cols+c.j)*p.k:], c.m, c.n, p.k, ld, p.k, p.k, false, scratch)
+	default:
+		p.level.GemmNN(z, a, p.w[c.j:], c.m, c.n, p.k, ld, p.k, p.cols, false, scratch)
+	}
+}
+
+// pack is the phase that packs columns base … base+size−1 of all parts.
+func (p *multiplier) pack(l *lowering) phase {
+	width := p.level.PanelWidth()
+	n := max(width, (p.size/(4*l.x.e.threads)+width-1)/width*width)
+	across := (p.size + n - 1) / n
+	base, size := p.base, p.size
+	return phase{tiles: across * p.parts, run: func(_, tile int) {
+		part, j := tile/across, tile%across*n
+		m := min(n, size-j)
+		to := p.packed[p.level.PanelLen(size, p.k)*part+p.level.PanelLen(j, p.k):]
+		if p.transposed {
+			p.level.PackNT(to, p.w[(part*p.cols+base+j)*p.k:], m, p.k, p.k)
+		} else {
+			p.level.PackNN(to, p.w[base+j:], m, p.k, p.cols)
+		}
+	}}
+}
+
+// linear lowers a step that begins with linear or linear.dx.
+func linear(l *lowering) []phase {
+	m := &multiplier{product: productOf(l.x.s, l.st), x: l.in(0), w: l.in(1), scratch: l.scratch()}
+	if !m.few() {
+		m.packed = l.own(0)
+	}
+	var phases []phase
+	for base := 0; base < m.cols; base += m.chunk {
+		part := *m
+		part.base, part.size = base, min(m.chunk, m.cols-base)
+		if !m.few() {
+			phases = append(phases, part.pack(l))
+		}
+		phases = append(phases, part.cells(l, part.finish(l)))
+	}
+	return phases
+}
+
+// cells is the phase that makes all cells of the columns at hand. A tile is
+// several of them; tiles are smaller where workers would wait for each other.
+func (p *multiplier) cells(l *lowering, finish func(worker int, c cell)) phase {
+	w := p.width()
+	tm, tn := min(4*cellRows, p.rows), min(2*w, p.size)
+	across := func(size, n int) int { return (n + size - 1) / size }
+	few := func() bool { return across(tm, p.rows)*across(tn, p.size) < 8*l.x.e.threads }
+	if few() {
+		tn = min(w, p.size)
+	}
+	for few() && tm > cellRows {
+		tm /= 2
+	}
+	for few() && tn > p.unit && tn > cellCols/4 {
+		tn = upTo(tn/2, p.unit)
+	}
+	wide := across(tn, p.size)
+	return phase{tiles: across(tm, p.rows) * wide, run: func(worker, tile int) {
+		i0, j0 := tile/wide*tm, p.base+tile%wide*tn
+		i1, j1 := min(i0+tm, p.rows), min(j0+tn, p.base+p.size)
+		for j := j0; j < j1; j += w {
+			for i := i0; i < i1; i += cellRows {
+				finish(worker, cell{i, j, min(cellRows, i1-i), min(w, j1-j)})
+			}
+		}
+	}}
+}
+
+// linearGradW adds dyᵀ·x to the gradient sum: x is packed, some tokens at a time,
+// and the sums go on from tokens to tokens.
+func linearGradW(l *lowering) []phase {
+	dy, x, dw := l.in(0), l.in(1), l.in(2)
+	N, O, I := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1)
+	size, packed, scratch := tokensPacked(l.x.s, N, I), l.own(0), l.scratch()
+	var phases []phase
+	for n0 := 0; n0 < N; n0 += size {
+		n := min(size, N-n0)
+		phases = append(phases, l.packRows(packed, x[n0*I:], n, I), l.strips(O, I, func(worker, i, j, rows, cols int) {
+			l.level.MultiplyT(dw[i*I+j:], dy[n0*O+i:], packed[l.level.PanelLen(j, n):], rows, cols, n, I, O, true, scratch(worker))
+		}))
+	}
+	return phases
+}
+
+// tokensPacked is how many rows of I elements are packed at a time.
+func tokensPacked(s *schedule, N, I int) int { return min(N, upTo(s.limits.packed/I, cellRows)) }
+
+func gradWNeeds(s *schedule, st *step) {
+	N, I := st.first().In[1].Dim(0), st.first().In[1].Dim(1)
+	st.scratch = s.level.GemmScratch()
+	st.buffer("packed", s.level.PanelLen(I, tokensPacked(s, N, I)))
+}
+
+// packRows packs x [n,cols] as the right operand of a product.
+func (l *lowering) packRows(packed, x []float32, n, cols int) phase {
+	width, k := l.level.PanelWidth(), l.level
+	size := max(width, (cols/(4*l.x.e.threads)+width-1)/width*width)
+	return over(cols, size, func(lo, hi int) { k.PackNN(packed[k.PanelLen(lo, n):], x[lo:], hi-lo, n, cols) })
+}
+
+// strips cuts an m by n result into tiles of few rows and as many columns as
+// leave several tiles for each worker.
+func (l *lowering) strips(m, n int, f func(worker, i, j, rows, cols int)) phase {
+	const high = 96 // of which kernels pack a transposed operand at a time
+	tm, tn, width := high, n, l.level.PanelWidth()
+	across := func(size, n int) int { return (n + size - 1) / size }
+	few := func() bool { return across(tm, m)*across(tn, n) < 12*l.x.e.threads }
+	if few() {
+		tm = high / 2
+	}
+	for few() && tn > cellCols && tn > width {
+		tn = (tn/2 + width - 1) / width * width
+	}
+	wide := across(tn, n)
+	return phase{tiles: across(tm, m) * wide, run: func(worker, tile int) {
+		i, j := tile/wide*tm, tile%wide*tn
+		f(worker, i, j, min(tm, m-i), min(tn, n-j))
+	}}
+}
