@@ -9,9 +9,14 @@ import (
 	"pleach/engine"
 	"pleach/engine/cpu"
 	"pleach/engine/enginetest"
+	"pleach/kernel"
 )
 
 func TestContract(t *testing.T) {
-	open := func(*testing.T) engine.Engine { return cpu.New(cpu.Options{Threads: 2}) }
-	enginetest.Run(t, open, enginetest.Options{Tolerance: 1e-5})
+	for _, k := range kernel.Levels() {
+		t.Run(k.String(), func(t *testing.T) {
+			open := func(*testing.T) engine.Engine { return cpu.New(cpu.Options{Level: k, Threads: 2}) }
+			enginetest.Run(t, open, enginetest.Options{Tolerance: 1e-5})
+		})
+	}
 }

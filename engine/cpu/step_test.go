@@ -116,6 +116,12 @@ func (tr *trainer) step(n, row, rows int) []float64 {
 		feed(tr.accumulate.Program(), tr.acc, tr.spec, tr.batch, r)
 		must(tr.t, tr.accumulate.Run(tr.acc).Wait())
 	}
+	return tr.finish(n)
+}
+
+// finish is the update at the end of step n.
+func (tr *trainer) finish(n int) []float64 {
+	tr.t.Helper()
 	u := tr.update.Program()
 	program.View[float64](tr.upd.Input(u, "lr"))[0] = tr.rate
 	program.View[float64](tr.upd.Input(u, "t"))[0] = float64(n)

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cpu_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pleach/engine"
+	"pleach/engine/cpu"
+	"pleach/kernel"
+	"pleach/model"
+	"pleach/program"
+)
+
+// drawn is a model and a batch of random sizes.
+func drawn(rng *rand.Rand) (model.Spec, model.Batch) {
+	flip := func() bool { return rng.IntN(2) == 0 }
+	s := model.Spec{
+		L: 1 + rng.IntN(2), G: 1 + rng.IntN(3), K: 2 * (1 + rng.IntN(20)), F: 1 + rng.IntN(300), V: 2 + rng.IntN(500),
+		D: 1 + rng.IntN(70), Eps: 1e-5, Rope: program.Rope{Theta: 10_000}, Tied: flip(), AttnBias: flip(), MLPBias: flip(),
+	}
+	s.H = s.G * (1 + rng.IntN(3))
+	if flip() {
+		s.F, s.K, s.G, s.H = 192, 16, 6, 12 // whole panels, heads and columns of several cells
+	}
+	b := model.Batch{B: 1 + rng.IntN(3), T: 1 + rng.IntN(60)}
+	s.MaxT = b.T
+	return s, b
+}
+
+// outcome is what two steps and a score leave behind.
+type outcome struct {
+	run
+	scored [][]byte
+}
+
+// TestFused wants steps of several ops to have the bits of single ops: in random
+// models, for any number of threads, size of buffers, policy of recomputation and
+// number of micro-batches between their halves.
+func TestFused(t *testing.T) {
+	for _, k := range kernel.Levels() {
+		for seed := range uint64(8) {
+			rng := rand.New(rand.NewPCG(seed, 11))
+			s, b := drawn(rng)
+			want := outcomeOf(t, cpu.Unfused(cpu.Options{Level: k, Threads: 1}), s, b, program.KeepAll, 1)
+			for policy := program.KeepAll; policy <= program.Full; policy++ {
+				threads, slots := 1+rng.IntN(3), 1+rng.IntN(2)
+				o := cpu.Options{Level: k, Threads: threads}
+				e := cpu.New(o)
+				if rng.IntN(2) == 0 {
+					e = cpu.Bounded(o, 1+rng.IntN(5000), 1+rng.IntN(40_000))
+				}
+				what := fmt.Sprintf("seed %d, %v, %v, %d threads, %d slots, %+v, %+v", seed, k, policy, threads, slots, s, b)
+				got := outcomeOf(t, e, s, b, policy, slots)
+				sameHistory(t, what, got.run, want.run)
+				if !slices.EqualFunc(got.scored, want.scored, slices.Equal) {
+					t.Errorf("%s: scores differ", what)
+				}
+			}
+		}
+	}
+}
+
+func outcomeOf(t *testing.T, e *cpu.Engine, s model.Spec, b model.Batch, policy program.Policy, slots int) (r outcome) {
+	t.Helper()
+	defer e.Close()
+	l := fast
+	l.Recompute = policy
+	tr := newTrainer(t, e, s, l, b)
+	x, err := e.Compile(tr.accumulate.Program(), slots)
+	must(t, err)
+	for n := range 2 {
+		inSlots(t, x, tr, slots, 4*b.B*n)
+		r.reports = append(r.reports, slices.Clone(tr.finish(n+1)))
+	}
+	r.weights = tr.weights()
+	p, err := model.Score(s, l, 0, b, min(3, s.V))
+	must(t, err)
+	score, c := compile(t, e, p)
+	feed(p, c, s, b, 3)
+	must(t, score.Run(c).Wait())
+	for _, a := range c.Out {
+		r.scored = append(r.scored, a.Bytes)
+	}
+	return r
+}
+
+// inSlots runs four micro-batches, so many of them between their halves.
+func inSlots(t *testing.T, x engine.Executable, tr *trainer, slots, row int) {
+	t.Helper()
+	p := x.Program()
+	calls := make([]*engine.Call, slots)
+	for i := range calls {
+		calls[i] = engine.NewCall(p)
+	}
+	for _, turn := range program.Schedule(0, slots, 4) {
+		c := calls[turn.Slot]
+		if c.Half, c.Slot = turn.Half, turn.Slot; turn.Half == program.Fore {
+			feed(p, c, tr.spec, tr.batch, row+turn.Micro*tr.batch.B)
+		}
+		must(t, x.Run(c).Wait())
+	}
+}
