@@ -218,6 +218,83 @@ func testGemmTiles(t *testing.T, l Level) {
 	}
 }
 
+// TestMultiply packs a whole operand and multiplies tiles of the result, cut at
+// panels as several workers do it, and gets the bits of one product.
+func TestMultiply(t *testing.T) { each(t, testMultiply) }
+
+func testMultiply(t *testing.T, l Level) {
+	b := newBench(t, l)
+	scratch := b.out(l.GemmScratch())
+	for _, form := range []string{"NT", "NN", "TN"} {
+		for range 12 {
+			g := b.product(form)
+			if g.m*g.n*g.k == 0 {
+				continue
+			}
+			na, nb := g.sizes()
+			x, y := b.normal(na), b.normal(nb)
+			whole := b.normal(span(g.m, g.n, g.ldc))
+			parts := append([]float32(nil), whole...)
+			g.run(l, whole, x, y, scratch)
+			panels := b.out(l.PanelLen(g.n, g.k))
+			width := (1 + b.IntN(3)) * l.PanelWidth()
+			for j := 0; j < g.n; j += width {
+				n := min(width, g.n-j)
+				if form == "NT" {
+					l.PackNT(panels[l.PanelLen(j, g.k):], y[j*g.ldb:], n, g.k, g.ldb)
+				} else {
+					l.PackNN(panels[l.PanelLen(j, g.k):], y[j:], n, g.k, g.ldb)
+				}
+			}
+			ms := b.cut(g.m)
+			for i := range len(ms) - 1 {
+				for j := 0; j < g.n; j += width {
+					m, n := ms[i+1]-ms[i], min(width, g.n-j)
+					c, p := parts[ms[i]*g.ldc+j:], panels[l.PanelLen(j, g.k):]
+					if form == "TN" {
+						l.MultiplyT(c, x[ms[i]:], p, m, n, g.k, g.ldc, g.lda, g.acc)
+					} else {
+						l.MultiplyN(c, x[ms[i]*g.lda:], p, m, n, g.k, g.ldc, g.lda, g.acc)
+					}
+				}
+			}
+			same(t, form, parts, whole)
+		}
+	}
+}
+
+// TestGemmLong: dimensions beyond every block, one at a time.
+func TestGemmLong(t *testing.T) { each(t, testGemmLong) }
+
+func testGemmLong(t *testing.T, l Level) {
+	const long = 65_537
+	b := newBench(t, l)
+	scratch := make([]float32, l.GemmScratch())
+	for _, s := range [][3]int{{long, 3, 2}, {2, long, 3}, {3, 2, long}} {
+		m, n, k := s[0], s[1], s[2]
+		x, y := b.normal(m*k), b.normal(k*n)
+		want := make([]float32, m*n)
+		for i := range m {
+			for j := range n {
+				for p := range k {
+					want[i*n+j] = l.addProduct(want[i*n+j], x[i*k+p], y[p*n+j])
+				}
+			}
+		}
+		got := b.out(m * n)
+		l.GemmNN(got, x, y, m, n, k, n, k, n, false, scratch)
+		same(t, "NN "+shape(m, n, k), got, want)
+		turned := make([]float32, n*k)
+		transpose(turned, y, k, n, k, n)
+		l.GemmNT(got, x, turned, m, n, k, n, k, k, false, scratch)
+		same(t, "NT "+shape(m, n, k), got, want)
+		turned = make([]float32, m*k)
+		transpose(turned, x, m, k, m, k)
+		l.GemmTN(got, turned, y, m, n, k, n, m, n, false, scratch)
+		same(t, "TN "+shape(m, n, k), got, want)
+	}
+}
+
 // BenchmarkGemm multiplies as an engine does: B packed once for all, then tiles of
 // rows. Beside each figure is its share of the peak measured right before.
 func BenchmarkGemm(b *testing.B) {
@@ -242,7 +319,6 @@ func benchProduct(b *testing.B, l Level, form string, s [3]int) {
 	N, O, I := s[0], s[1], s[2] // tokens, outputs, inputs of a linear layer
 	x, w, y := make([]float32, N*I), make([]float32, O*I), make([]float32, N*O)
 	panels := make([]float32, max(l.PanelLen(O, I), l.PanelLen(I, O), l.PanelLen(I, N)))
-	scratch := make([]float32, l.GemmScratch())
 	run := map[string]func(){
 		"NT": func() {
 			l.PackNT(panels, w, O, I, I)
@@ -259,7 +335,7 @@ func benchProduct(b *testing.B, l Level, form string, s [3]int) {
 		"TN": func() {
 			l.PackNN(panels, x, I, N, I)
 			for i := 0; i < O; i += blockM {
-				l.MultiplyT(w[i*I:], y[i:], panels, min(blockM, O-i), I, N, I, O, true, scratch)
+				l.MultiplyT(w[i*I:], y[i:], panels, min(blockM, O-i), I, N, I, O, true)
 			}
 		},
 	}[form]
