@@ -21,7 +21,7 @@ import (
 type profiler struct {
 	*cpu.Engine
 	on    bool
-	began time.Time // of the first run that is measured
+	began time.Time // of the first run that is measured; zero before it
 	taken profile
 	// after, where there is one, sees every run that has ended.
 	after func(p *program.Program)
@@ -57,6 +57,9 @@ func (x *profiled) run(c *engine.Call) engine.Event {
 	if !p.on {
 		return x.Executable.Run(c)
 	}
+	if p.began.IsZero() {
+		p.began = time.Now()
+	}
 	at := time.Since(p.began)
 	times, err := cpu.Profiled(x.Executable, c)
 	if err == nil {
@@ -67,7 +70,7 @@ func (x *profiled) run(c *engine.Call) engine.Event {
 
 // start measures from now on.
 func (p *profiler) start() {
-	p.on, p.began = true, time.Now()
+	p.on, p.began = true, time.Time{}
 	p.taken = profile{threads: p.Info().Threads}
 }
 
@@ -172,12 +175,15 @@ func (l limits) floor(c costs) float64 {
 	return t
 }
 
+// header is that of a table of costs.
+const header = "time\tshare\tsteps\tGFLOP/s\tof peak\tGB/s\tof floor\tbusy\t  step"
+
 // print writes the profile as a table: where the time went, and how close each
 // kind of step was to the floor.
 func (p profile) print(w io.Writer, l limits) error {
 	rows := p.byName()
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "time\tshare\tsteps\tGFLOP/s\tof peak\tGB/s\tof floor\tbusy\t  step")
+	fmt.Fprintln(t, header)
 	rest := p.wall.Seconds()
 	for _, c := range rows {
 		rest -= c.Seconds

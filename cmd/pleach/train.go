@@ -25,6 +25,7 @@ import (
 
 func newTrain() *cobra.Command {
 	var dry bool
+	var profile string
 	c := &cobra.Command{
 		Use:   "train RECIPE.yaml [key=value …]",
 		Short: "Pre-train, continue or fine-tune a model: the recipe says which",
@@ -34,10 +35,15 @@ and leave with exit code 75; a second one ends the process at once.
 
 Every value of the recipe can be given on the command line by its dotted path.
 With --dry-run nothing is trained: it prints the recipe as it would run, with
-where each value came from, and what it would take.`,
+where each value came from, and what it would take.
+
+With --profile one step, once the first ones are done, is measured op by op:
+profile.txt says where its time went, trace.json which worker did what when, for
+chrome://tracing or Perfetto. The run has the same bits.`,
 		Example: `  pleach train recipe.yaml
   pleach train recipe.yaml train.batch="8 sequences" out=runs/second
-  pleach train recipe.yaml data.sources.0.weight=0.5 --dry-run`,
+  pleach train recipe.yaml data.sources.0.weight=0.5 --dry-run
+  pleach train recipe.yaml --profile profile`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if dry {
@@ -49,16 +55,22 @@ where each value came from, and what it would take.`,
 			if err != nil {
 				return err
 			}
-			_, err = trainRecipe(c.Context(), r, newProgress(c.ErrOrStderr()))
+			_, err = trainMeasured(c.Context(), r, newProgress(c.ErrOrStderr()), profile)
 			return err
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the effective recipe and the plan, train nothing")
+	c.Flags().StringVar(&profile, "profile", "", "write a profile of one step into this `folder`")
 	return c
 }
 
 // trainRecipe runs a recipe to its end and shows its progress.
 func trainRecipe(ctx context.Context, r *config.Recipe, show display) (train.Result, error) {
+	return trainMeasured(ctx, r, show, "")
+}
+
+// trainMeasured also writes a profile of a step into a folder, if one is given.
+func trainMeasured(ctx context.Context, r *config.Recipe, show display, folder string) (train.Result, error) {
 	p, err := prepare(ctx, r)
 	if err != nil {
 		return train.Result{}, err
@@ -85,23 +97,31 @@ func trainRecipe(ctx context.Context, r *config.Recipe, show display) (train.Res
 	}
 	defer log.Close()
 	show.begin(p, resumes)
-	result, err := p.train(ctx, sinks{log, show})
+	result, err := p.train(ctx, sinks{log, show}, folder)
 	show.end(result, err)
 	return result, err
 }
 
 // train makes the engine and what hangs on it, and runs the job.
-func (p *prepared) train(ctx context.Context, sink track.Sink) (train.Result, error) {
+func (p *prepared) train(ctx context.Context, sink track.Sink, folder string) (train.Result, error) {
+	w, err := newStepProfile(folder, p)
+	if err != nil {
+		return train.Result{}, err
+	}
 	defer limitMemory(p.plan.Total())()
 	e := cpu.New(p.options)
 	defer e.Close()
-	j := p.job(e)
+	j := p.job(w.engine(e))
 	j.Sink, j.Peak = sink, e.Peak()
-	var err error
+	w.limits.peak = j.Peak
 	if j.Evaluate, err = p.evaluation(e); err != nil {
 		return train.Result{}, err
 	}
-	return train.Run(ctx, j)
+	result, err := train.Run(ctx, j)
+	if why := w.missing(); why != "" && err == nil {
+		err = sink.Write(time.Now(), track.Warning{Step: result.Step, Reason: why})
+	}
+	return result, err
 }
 
 // dryRun prints what a run would be.
