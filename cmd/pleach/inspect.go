@@ -72,27 +72,33 @@ func programNames() []string { return []string{"accumulate", "update", "score"} 
 
 func newInspectProgram() *cobra.Command {
 	var name string
+	var engine bool
 	c := &cobra.Command{
 		Use:   "program RECIPE [key=value …]",
 		Short: "The programs that a recipe runs, op by op",
 		Long: `Program prints what an engine is given: accumulate, a micro-batch forward and
 backward; update, the end of a step; score, evaluation. A line is an op with its
-operands, shape, FLOPs, bytes and the memory alive.`,
-		Example: `  pleach inspect program recipe.yaml --program accumulate`,
+operands, shape, FLOPs, bytes and the memory alive. With --engine it prints what
+the CPU engine makes of them: the passes that fuse ops and what each has changed,
+then the steps that run, with packed copies and the place of every value in memory.`,
+		Example: `  pleach inspect program recipe.yaml --program accumulate
+  pleach inspect program recipe.yaml --program accumulate --engine`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if name != "" && !slices.Contains(programNames(), name) {
 				return errUsage(c, "--program: got %q, want one of %s", name, strings.Join(programNames(), ", "))
 			}
-			return withRecipe(c.Context(), args, func(p *prepared) error { return p.print(c.OutOrStdout(), name) })
+			return withRecipe(c.Context(), args, func(p *prepared) error { return p.print(c.OutOrStdout(), name, engine) })
 		},
 	}
 	c.Flags().StringVar(&name, "program", "", "only this one: accumulate, update or score")
+	c.Flags().BoolVar(&engine, "engine", false, "print the steps that the engine makes of it")
 	return c
 }
 
-// print writes the programs of a run, or the one of a name.
-func (p *prepared) print(w io.Writer, name string) error {
+// print writes the programs of a run, or the one of a name, or what the engine makes
+// of them.
+func (p *prepared) print(w io.Writer, name string, engine bool) error {
 	acc, upd, err := train.Programs(p.model.Spec, p.plan.Layout, p.plan.Batch, p.adamw)
 	if err != nil {
 		return err
@@ -106,7 +112,11 @@ func (p *prepared) print(w io.Writer, name string) error {
 		if name != "" && name != programNames()[i] {
 			continue
 		}
-		if err := q.Print(w); err != nil {
+		write := q.Print
+		if engine {
+			write = func(w io.Writer) error { return cpu.Print(w, q, p.options, 1) }
+		}
+		if err := write(w); err != nil {
 			return printed(err)
 		}
 	}

@@ -54,7 +54,7 @@ func headNeeds(s *schedule, st *step) {
 	st.buffer("packed.x", s.level.PanelLen(D, tokens))
 	st.buffer("packed.w", s.level.PanelLen(D, words))
 	st.buffer("packed.w", s.level.PanelLen(D, words))
-	st.scratch = max(s.level.PanelLen(headWords, D), s.level.GemmScratch())
+	st.scratch = s.level.PanelLen(headWords, D)
 }
 
 func headAtOnce(l *lowering) []phase {
@@ -136,10 +136,10 @@ func (h *headStep) toW(n0, N, v0, V int) phase {
 	if V < 8*size*h.l.x.e.threads {
 		size /= 2
 	}
-	return overWith(V, size, func(worker, lo, hi int) {
+	return over(V, size, func(lo, hi int) {
 		z, v := h.z[v0+lo:], v0+lo
 		h.level.HeadGrad(z, h.lse[n0:n0+N], h.labels[n0:n0+N], v, hi-lo, h.V)
-		h.level.MultiplyT(h.dw[v*h.D:], z, h.rows, hi-lo, h.D, N, h.D, h.V, true, h.scratch(worker))
+		h.level.MultiplyT(h.dw[v*h.D:], z, h.rows, hi-lo, h.D, N, h.D, h.V, true)
 	})
 }
 

@@ -184,12 +184,12 @@ func (p *multiplier) cells(l *lowering, finish func(worker int, c cell)) phase {
 func linearGradW(l *lowering) []phase {
 	dy, x, dw := l.in(0), l.in(1), l.in(2)
 	N, O, I := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1)
-	size, packed, scratch := tokensPacked(l.x.s, N, I), l.own(0), l.scratch()
+	size, packed := tokensPacked(l.x.s, N, I), l.own(0)
 	var phases []phase
 	for n0 := 0; n0 < N; n0 += size {
 		n := min(size, N-n0)
-		phases = append(phases, l.packRows(packed, x[n0*I:], n, I), l.strips(O, I, func(worker, i, j, rows, cols int) {
-			l.level.MultiplyT(dw[i*I+j:], dy[n0*O+i:], packed[l.level.PanelLen(j, n):], rows, cols, n, I, O, true, scratch(worker))
+		phases = append(phases, l.packRows(packed, x[n0*I:], n, I), l.strips(O, I, func(i, j, rows, cols int) {
+			l.level.MultiplyT(dw[i*I+j:], dy[n0*O+i:], packed[l.level.PanelLen(j, n):], rows, cols, n, I, O, true)
 		}))
 	}
 	return phases
@@ -200,7 +200,6 @@ func tokensPacked(s *schedule, N, I int) int { return min(N, upTo(s.limits.packe
 
 func gradWNeeds(s *schedule, st *step) {
 	N, I := st.first().In[1].Dim(0), st.first().In[1].Dim(1)
-	st.scratch = s.level.GemmScratch()
 	st.buffer("packed", s.level.PanelLen(I, tokensPacked(s, N, I)))
 }
 
@@ -213,7 +212,7 @@ func (l *lowering) packRows(packed, x []float32, n, cols int) phase {
 
 // strips cuts an m by n result into tiles of few rows and as many columns as
 // leave several tiles for each worker.
-func (l *lowering) strips(m, n int, f func(worker, i, j, rows, cols int)) phase {
+func (l *lowering) strips(m, n int, f func(i, j, rows, cols int)) phase {
 	const high = 96 // of which kernels pack a transposed operand at a time
 	tm, tn, width := high, n, l.level.PanelWidth()
 	across := func(size, n int) int { return (n + size - 1) / size }
@@ -225,8 +224,8 @@ func (l *lowering) strips(m, n int, f func(worker, i, j, rows, cols int)) phase 
 		tn = (tn/2 + width - 1) / width * width
 	}
 	wide := across(tn, n)
-	return phase{tiles: across(tm, m) * wide, run: func(worker, tile int) {
+	return phase{tiles: across(tm, m) * wide, run: func(_, tile int) {
 		i, j := tile/wide*tm, tile%wide*tn
-		f(worker, i, j, min(tm, m-i), min(tn, n-j))
+		f(i, j, min(tm, m-i), min(tn, n-j))
 	}}
 }
