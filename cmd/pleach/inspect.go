@@ -83,7 +83,7 @@ the CPU engine makes of them: the passes that fuse ops and what each has changed
 then the steps that run, with packed copies and the place of every value in memory.`,
 		Example: `  pleach inspect program recipe.yaml --program accumulate
   pleach inspect program recipe.yaml --program accumulate --engine`,
-		Args:    cobra.MinimumNArgs(1),
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if name != "" && !slices.Contains(programNames(), name) {
 				return errUsage(c, "--program: got %q, want one of %s", name, strings.Join(programNames(), ", "))
