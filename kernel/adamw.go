@@ -5,10 +5,15 @@ package kernel
 
 import "math"
 
-// SumSquares is sum + Σ_i weight·g[i]², a left fold in index order in float64.
-// weight is one over the number of ranks that hold the elements, so that a sum
+// SumSquares is sum + Σ_i weight·g[i]² in float64, a left fold in index order.
+// In assembly, it is one of weight·Σ g² over pieces of 32768 elements of g, of
+// which each is summed in 16 lanes: how g is cut into calls is then part of the
+// result. weight is one over the number of ranks that hold the elements, so that a sum
 // over ranks counts each once.
 func (l Level) SumSquares(sum float64, g []float32, weight float64) float64 {
+	if l != Portable {
+		return foldSquares(l, sum, g, weight)
+	}
 	for _, v := range g {
 		sum += float64(weight * float64(float64(v)*float64(v)))
 	}
@@ -42,7 +47,8 @@ func NewAdamWStep(beta1, beta2, eps, decay, lr float64, t int64) AdamWStep {
 //	p = p − lr·( m/(1−β1ᵗ) / (√(v/(1−β2ᵗ)) + eps) + decay·p )
 //
 // All have the length of p and are float32; no two overlap. An element needs
-// only itself.
+// only itself. In assembly the sums are fused: m, v, decay·p and lr·(…) are each
+// rounded once with what they are added to.
 //
 // Loshchilov & Hutter, "Decoupled Weight Decay Regularization", 2017,
 // arXiv:1711.05101, algorithm 2.
@@ -51,6 +57,10 @@ func NewAdamWStep(beta1, beta2, eps, decay, lr float64, t int64) AdamWStep {
 // PyTorch, decay is multiplied by lr. PyTorch groups the operations otherwise:
 // the weights agree within a few units in the last place of the update.
 func (l Level) AdamW(p, m, v, g []float32, scale float32, a AdamWStep) {
+	if l != Portable {
+		eachAdamw(l, p, m, v, g, scale, &a)
+		return
+	}
 	m, v, g = m[:len(p)], v[:len(p)], g[:len(p)]
 	for i, x := range p {
 		h := scale * g[i]

@@ -32,7 +32,7 @@ func (l Level) EmbedGrad(dt, dy []float32, ids []int32, D, first, d0, d1 int) {
 	V := rows(len(dt), D)
 	for n, id := range ids {
 		if v := int(id) - first; 0 <= v && v < V {
-			addInto(dt[v*D:][d0:d1], dy[n*D:][d0:d1])
+			l.AddInto(dt[v*D:][d0:d1], dy[n*D:][d0:d1])
 		}
 	}
 }

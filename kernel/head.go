@@ -30,6 +30,13 @@ func (l Level) HeadStats(stats, z []float32, labels []int32, first, V, ldz int) 
 		if i := int(id) - first; 0 <= i && i < V {
 			st[2] = zs[i]
 		}
+		if l != Portable {
+			m := foldHighest(l, st[0], zs)
+			base := finiteBase(m)
+			sum := foldExp(l, zs, base)
+			st[0], st[1] = m, float32(st[1]*expAbove(st[0]-base))+sum
+			continue
+		}
 		m := st[0]
 		for _, v := range zs {
 			if v > m {
@@ -89,6 +96,9 @@ func Tally(sum, count float64, loss []float32, labels []int32) (float64, float64
 //
 //	z[n,i] = e^(z[n,i]−lse[n]) − [first+i = labels[n]],  0 if masked
 //
+// e^x below 2⁻¹²⁶ is 0, so that no gradient is a denormal number. A z above lse
+// by more than rounding makes no sense.
+//
 // labels and lse are [N], z has N rows of V logits with distance ldz.
 func (l Level) HeadGrad(z, lse []float32, labels []int32, first, V, ldz int) {
 	for n, id := range labels {
@@ -97,8 +107,12 @@ func (l Level) HeadGrad(z, lse []float32, labels []int32, first, V, ldz int) {
 			clear(zs)
 			continue
 		}
-		for i, v := range zs {
-			zs[i] = Exp32(v - e)
+		if l != Portable {
+			eachExp(l, zs, zs, e)
+		} else {
+			for i, v := range zs {
+				zs[i] = expAbove(v - e)
+			}
 		}
 		if i := int(id) - first; 0 <= i && i < V {
 			zs[i]--

@@ -3,6 +3,8 @@
 
 package kernel
 
+//go:generate go run ./gen
+
 import (
 	"slices"
 	"strings"

@@ -48,6 +48,11 @@ func (l Level) RoPE(y, x []float32, positions []int32, cos, sin []float32, a Hea
 	for n, p := range positions {
 		xs, ys := x[n*W:][:W], y[n*W:][:W]
 		cs, ss := cos[int(p)*half:][:half], sin[int(p)*half:][:half]
+		if l != Portable {
+			turnHeads(l, ys, xs, cs, ss, a.H+a.G, a.K, inverse)
+			copy(ys[(a.H+a.G)*a.K:], xs[(a.H+a.G)*a.K:])
+			continue
+		}
 		for j := 0; j < (a.H+a.G)*a.K; j += a.K {
 			turn(ys[j:][:half], ys[j+half:][:half], xs[j:][:half], xs[j+half:][:half], cs, ss, inverse)
 		}
@@ -71,5 +76,32 @@ func turn(y, z, u, v, cos, sin []float32, inverse bool) {
 		s, a, b := sin[i], u[i], v[i]
 		y[i] = float32(a*c) - float32(b*s)
 		z[i] = float32(b*c) + float32(a*s)
+	}
+}
+
+// turnHeads is RoPE of the heads of a row in assembly, where the second product
+// of each sum is fused. Halves of heads that do not fill vectors are turned in
+// arrays that do.
+func turnHeads(l Level, y, x, cos, sin []float32, heads, K int, inverse bool) {
+	half, sign := len(cos), float32(1)
+	if inverse {
+		sign = -1
+	}
+	if half > 0 && half%lanes == 0 {
+		y, x = y[:heads*K], x[:heads*K]
+		atTurn(l, &y[0], &y[half], &x[0], &x[half], &cos[0], &sin[0], half, heads, 4*(K-half), sign)
+		return
+	}
+	for j := 0; j < heads*K; j += K {
+		for i := 0; i < half; i += lanes {
+			var u, v, c, s [lanes]float32
+			n := copy(c[:], cos[i:])
+			copy(s[:], sin[i:])
+			copy(u[:n], x[j+i:])
+			copy(v[:n], x[j+half+i:])
+			atTurn(l, &u[0], &v[0], &u[0], &v[0], &c[0], &s[0], lanes, 1, 0, sign)
+			copy(y[j+i:], u[:n])
+			copy(y[j+half+i:], v[:n])
+		}
 	}
 }

@@ -5,6 +5,10 @@ package kernel
 
 // Add is y[i] = a[i] + b[i]. y may be a or b itself; all have the length of y.
 func (l Level) Add(y, a, b []float32) {
+	if l != Portable {
+		eachAdd(l, y, a, b)
+		return
+	}
 	a, b = a[:len(y)], b[:len(y)]
 	for i, v := range a {
 		y[i] = v + b[i]
@@ -12,9 +16,11 @@ func (l Level) Add(y, a, b []float32) {
 }
 
 // AddInto is y[i] += x[i]. x has the length of y.
-func (l Level) AddInto(y, x []float32) { addInto(y, x[:len(y)]) }
-
-func addInto(y, x []float32) {
+func (l Level) AddInto(y, x []float32) {
+	if l != Portable {
+		eachAdd(l, y, y, x)
+		return
+	}
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] += v
@@ -23,6 +29,10 @@ func addInto(y, x []float32) {
 
 // Scale is y[i] = c·x[i]. y may be x itself; x has the length of y.
 func (l Level) Scale(y, x []float32, c float32) {
+	if l != Portable {
+		eachScale(l, y, x, c)
+		return
+	}
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] = c * v
@@ -46,6 +56,6 @@ func (l Level) AddBias(y, x, b []float32) {
 func (l Level) BiasGrad(db, dy []float32, o0, o1 int) {
 	O := len(db)
 	for n := range rows(len(dy), O) {
-		addInto(db[o0:o1], dy[n*O:][o0:o1])
+		l.AddInto(db[o0:o1], dy[n*O:][o0:o1])
 	}
 }

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// armOp is an Advanced SIMD instruction that Go's assembler lacks or spells
+// otherwise: its bits but for the registers, and its name for a reader.
+type armOp struct {
+	bits uint32
+	name string // with %d for the registers d, n and m
+}
+
+// Arm, "Arm Architecture Reference Manual for A-profile", DDI 0487, C7.2.
+var (
+	fadd   = armOp{0x4e20d400, "fadd v%d.4s, v%d.4s, v%d.4s"}
+	fsub   = armOp{0x4ea0d400, "fsub v%d.4s, v%d.4s, v%d.4s"}
+	fmul   = armOp{0x6e20dc00, "fmul v%d.4s, v%d.4s, v%d.4s"}
+	fdiv   = armOp{0x6e20fc00, "fdiv v%d.4s, v%d.4s, v%d.4s"}
+	fmla   = armOp{0x4e20cc00, "fmla v%d.4s, v%d.4s, v%d.4s"}
+	fmls   = armOp{0x4ea0cc00, "fmls v%d.4s, v%d.4s, v%d.4s"}
+	fcmgt  = armOp{0x6ea0e400, "fcmgt v%d.4s, v%d.4s, v%d.4s"}
+	fcmge  = armOp{0x6e20e400, "fcmge v%d.4s, v%d.4s, v%d.4s"}
+	bsl    = armOp{0x6e601c00, "bsl v%d.16b, v%d.16b, v%d.16b"}
+	bic    = armOp{0x4e601c00, "bic v%d.16b, v%d.16b, v%d.16b"}
+	orr    = armOp{0x4ea01c00, "orr v%d.16b, v%d.16b, v%d.16b"}
+	ext8   = armOp{0x6e004000, "ext v%d.16b, v%d.16b, v%d.16b, #8"}
+	fmla64 = armOp{0x4e60cc00, "fmla v%d.2d, v%d.2d, v%d.2d"}
+	fsqrt  = armOp{0x6ea1f800, "fsqrt v%d.4s, v%d.4s"}
+	shl23  = armOp{0x4f375400, "shl v%d.4s, v%d.4s, #23"}
+	rev64  = armOp{0x4ea00800, "rev64 v%d.4s, v%d.4s"}
+	dup0   = armOp{0x4e040400, "dup v%d.4s, v%d.s[0]"}
+	fcvtl  = armOp{0x0e617800, "fcvtl v%d.2d, v%d.2s"}
+	fcvtl2 = armOp{0x4e617800, "fcvtl2 v%d.2d, v%d.4s"}
+)
+
+// armOps are all of them.
+var armOps = []armOp{
+	fadd, fsub, fmul, fdiv, fmla, fmls, fcmgt, fcmge, bsl, bic, orr, ext8, fmla64,
+	fsqrt, shl23, rev64, dup0, fcvtl, fcvtl2,
+}
+
+// word is the instruction on registers d, n and perhaps m.
+func (o armOp) word(d, n int, m ...int) uint32 {
+	w := o.bits | uint32(d) | uint32(n)<<5
+	for _, m := range m {
+		w |= uint32(m) << 16
+	}
+	return w
+}
+
+// source is the instruction as Arm writes it.
+func (o armOp) source(d, n int, m ...int) string {
+	regs := []any{d, n}
+	for _, m := range m {
+		regs = append(regs, m)
+	}
+	return fmt.Sprintf(o.name, regs...)
+}
+
+// arm writes an instruction.
+func (t *text) arm(o armOp, d, n int, m ...int) {
+	t.p("\tWORD $%#08x // %s", o.word(d, n, m...), o.source(d, n, m...))
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "math"
+
+// keyTile is the width of rows of scores.
+const keyTile = 64
+
+// blocks are kernels of several rows; distances of rows are in bytes.
+var blocks = []definition{
+	{
+		name: "turn", doc: "turn turns heads by their position: y, z = u·cos − v·sign·sin, v·cos + u·sign·sin.\n// n is half a head, skip the bytes from the end of a half to the next head's.",
+		params: join(ptrs("y", "z", "u", "v", "cos", "sin"), params("int", "n", "heads", "skip"), float("sign")),
+		body: func(k *kern) {
+			c, s, i := k.local("c"), k.local("s"), k.local("i")
+			k.repeat("heads", func() {
+				k.same(c, "cos")
+				k.same(s, "sin")
+				k.same(i, "n")
+				k.loop(i, func() {
+					cos, sin := k.load(c), k.mul(k.load(s), k.arg("sign"))
+					u, v := k.load("u"), k.load("v")
+					y := k.fnma(v, sin, k.mul(u, cos))
+					z := k.fma(u, sin, k.mul(v, cos))
+					k.store("y", y)
+					k.store("z", z)
+				})
+				for _, p := range []string{"y", "z", "u", "v"} {
+					k.step(p, "skip")
+				}
+			})
+		},
+	},
+	{
+		name: "scaleRow", doc: "scaleRow is x *= f[i] for rows of n numbers; skip is from the end of a row to the next.",
+		params: join(ptrs("x", "f"), params("int", "n", "rows", "skip")),
+		body: func(k *kern) {
+			i := k.local("i")
+			k.repeat("rows", func() {
+				k.same(i, "n")
+				f := k.hold(k.spread("f"))
+				k.loop(i, func() { k.store("x", k.mul(k.load("x"), f)) })
+				k.release(f)
+				k.step("x", "skip")
+				k.step("f", 4)
+			})
+		},
+	},
+	{
+		name: "softmax", doc: "softmax turns rows of 64 scores into exponentials; corr becomes the old top less\n// the new one, part the sums.",
+		params: join(ptrs("s"), params("int", "lds", "rows"), float("scale"), ptrs("top", "part", "corr")),
+		body:   softmax,
+	},
+	{
+		name: "softmaxGrad", doc: "softmaxGrad is the gradient of rows of 64 scores.",
+		params: join(ptrs("p", "d"), params("int", "ld", "rows"), float("scale"), ptrs("lse", "delta")),
+		body: func(k *kern) {
+			k.repeat("rows", func() {
+				lse, delta := k.spread("lse"), k.spread("delta")
+				for at := 0; at < 4*keyTile; at += 64 {
+					z := k.mul(k.loadAt("p", at), k.arg("scale"))
+					e := exp(k, k.min(k.number(88), k.sub(z, lse)))
+					k.storeAt("p", at, e)
+					ds := k.mul(k.sub(k.loadAt("d", at), delta), k.arg("scale"))
+					k.storeAt("d", at, k.mul(e, ds))
+				}
+				k.step("p", "ld")
+				k.step("d", "ld")
+				k.step("lse", 4)
+				k.step("delta", 4)
+			})
+		},
+	},
+}
+
+// softmax: the maximum of s·scale is that of s, times scale, as scale ≥ 0. The
+// products are rounded before base is subtracted, as base is: were they not,
+// large scores would lie above it.
+func softmax(k *kern) {
+	k.repeat("rows", func() {
+		m := k.bits(math.Float32bits(float32(math.Inf(-1))))
+		for at := 0; at < 4*keyTile; at += 64 {
+			m = k.max(k.loadAt("s", at), m)
+		}
+		top := k.spread("top")
+		m = k.max(k.mul(k.highest(m), k.arg("scale")), top)
+		k.storeOne("top", m)
+		// If all is −Inf, any number will do that is larger.
+		base := k.max(m, k.number(-math.MaxFloat32))
+		k.storeOne("corr", k.sub(top, base))
+		var sum *val
+		for at := 0; at < 4*keyTile; at += 64 {
+			e := exp(k, k.sub(k.mul(k.loadAt("s", at), k.arg("scale")), base))
+			k.storeAt("s", at, e)
+			if sum == nil {
+				sum = e
+			} else {
+				sum = k.add(sum, e)
+			}
+		}
+		k.storeOne("part", k.sum(sum))
+		k.step("s", "lds")
+		for _, p := range []string{"top", "corr", "part"} {
+			k.step(p, 4)
+		}
+	})
+}

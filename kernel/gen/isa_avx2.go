@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+// isaAVX2 has 7 vectors; Y14 and Y15 are scratch.
+type isaAVX2 struct{ amd64 }
+
+func (isaAVX2) level() string   { return "AVX2" }
+func (isaAVX2) parts() int      { return 2 }
+func (isaAVX2) vectors() int    { return 7 }
+func (isaAVX2) hoists() bool    { return false }
+func (isaAVX2) scratch() [2]int { return [2]int{15, 14} }
+
+func (s isaAVX2) lanewise(t *text, o code, d int, a []int) {
+	if o != opKeep {
+		s.amd64.lanewise(t, o, d, a)
+		return
+	}
+	// 22: not less or equal, NaN included, quiet. The limit is the only uniform.
+	t.p("\tVCMPPS $22, Y%d, Y%d, Y14\n\tVMULPS Y%d, Y%d, Y%d\n\tVANDPS Y14, Y%d, Y%d",
+		a[3], a[2], a[1], a[0], d, d, d)
+}
+
+func (s isaAVX2) across(t *text, o code, d []int, a [][]int) {
+	x := a[0]
+	if o == opSquares {
+		for i, y := range []int{a[1][0], a[1][1], a[2][0], a[2][1]} {
+			t.p("\tVEXTRACTF128 $%d, Y%d, X15\n\tVCVTPS2PD X15, Y15\n\tVFMADD231PD Y15, Y15, Y%d", i%2, x[i/2], y)
+		}
+		return
+	}
+	// Every lane is folded with the lane 8 away, then 4, 2, 1.
+	t.p("\t%s Y%d, Y%d, Y%d", tree(o), x[1], x[0], d[0])
+	for _, swap := range []string{"VPERM2F128 $1, Y%[1]d, Y%[1]d", "VPERMILPS $0x4e, Y%[1]d", "VPERMILPS $0xb1, Y%[1]d"} {
+		t.p("\t"+swap+", Y15\n\t%[2]s Y15, Y%[1]d, Y%[1]d", d[0], tree(o))
+	}
+	t.p("\tVMOVAPS Y%d, Y%d", d[0], d[1])
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// isaNEON has 7 vectors; V28 to V31 are scratch.
+type isaNEON struct{}
+
+func (isaNEON) level() string   { return "NEON" }
+func (isaNEON) parts() int      { return 4 }
+func (isaNEON) vectors() int    { return 7 }
+func (isaNEON) hoists() bool    { return false }
+func (isaNEON) aliases() bool   { return false }
+func (isaNEON) scratch() [2]int { return [2]int{31, 30} }
+
+func (isaNEON) gprs() []string {
+	r := make([]string, 16)
+	for i := range r {
+		r[i] = fmt.Sprintf("R%d", i)
+	}
+	return r
+}
+
+func (isaNEON) argument(t *text, name string, off int, reg string) {
+	t.p("\tMOVD %s+%d(FP), %s", name, off, reg)
+}
+
+func (isaNEON) uniform(t *text, reg int, k *kern, u *uniform) {
+	t.p("\tFMOVS %s, F%d", k.where(u), reg)
+	t.arm(dup0, reg, reg)
+}
+
+func (isaNEON) memory(t *text, o code, reg int, p string, off int) {
+	switch o {
+	case opLoad:
+		t.p("\tFMOVQ %d(%s), F%d", off, p, reg)
+	case opSpread:
+		t.p("\tFMOVS %d(%s), F%d", off, p, reg)
+		t.arm(dup0, reg, reg)
+	case opStore:
+		t.p("\tFMOVQ F%d, %d(%s)", reg, off, p)
+	case opStoreOne:
+		t.p("\tFMOVS F%d, %d(%s)", reg, off, p)
+	}
+}
+
+func (isaNEON) result(t *text, reg, off int) { t.p("\tFMOVS F%d, ret+%d(FP)", reg, off) }
+
+var neonOps = map[code]armOp{opAdd: fadd, opSub: fsub, opMul: fmul, opDiv: fdiv, opFMA: fmla, opFNMA: fmls}
+
+func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
+	switch o {
+	case opCopy:
+		t.arm(orr, d, a[0], a[0])
+	case opSqrt:
+		t.arm(fsqrt, d, a[0])
+	case opShift:
+		t.arm(shl23, d, a[0])
+	case opMin:
+		pick(t, d, a[1], a[0], a[0], a[1])
+	case opMax:
+		pick(t, d, a[0], a[1], a[0], a[1])
+	case opFMA, opFNMA:
+		if d != a[2] {
+			t.arm(orr, d, a[2], a[2])
+		}
+		t.arm(neonOps[o], d, a[0], a[1])
+	case opKeep:
+		t.arm(fmul, 29, a[0], a[1])
+		t.arm(fcmge, 28, a[3], a[2])
+		t.arm(bic, d, 29, 28)
+	default:
+		t.arm(neonOps[o], d, a[0], a[1])
+	}
+}
+
+// pick is d = a where x > y, else b. Arm's own minimum and maximum differ
+// from those of amd64 for NaN and for zeros.
+func pick(t *text, d, x, y, a, b int) {
+	t.arm(fcmgt, 29, x, y)
+	t.arm(bsl, 29, a, b)
+	t.arm(orr, d, 29, 29)
+}
+
+func (s isaNEON) across(t *text, o code, d []int, a [][]int) {
+	x := a[0]
+	if o == opSquares {
+		for i, y := range append(append([]int{}, a[1]...), a[2]...) {
+			t.arm([]armOp{fcvtl, fcvtl2}[i%2], 31, x[i/2])
+			t.arm(fmla64, y, 31, 31)
+		}
+		return
+	}
+	fold := func(d, x, y int) { s.lanewise(t, map[code]code{opSum: opAdd, opHighest: opMax}[o], d, []int{x, y}) }
+	fold(31, x[0], x[2])
+	fold(30, x[1], x[3])
+	fold(31, 31, 30)
+	t.arm(ext8, 30, 31, 31)
+	fold(31, 31, 30)
+	t.arm(rev64, 30, 31)
+	fold(31, 31, 30)
+	for _, r := range d {
+		t.arm(orr, r, 31, 31)
+	}
+}
+
+func (isaNEON) copy(t *text, src, dst string) { t.p("\tMOVD %s, %s", src, dst) }
+
+func (isaNEON) add(t *text, by any, reg string) {
+	if n, ok := by.(int); ok {
+		by = fmt.Sprintf("$%d", n)
+	}
+	t.p("\tADD %s, %s, %s", by, reg, reg)
+}
+
+func (isaNEON) jumpZero(t *text, reg, label string) { t.p("\tCBZ %s, %s", reg, label) }
+
+func (isaNEON) down(t *text, by int, reg, label string) {
+	t.p("\tSUB $%d, %s, %s\n\tCBNZ %s, %s", by, reg, reg, reg, label)
+}
+
+func (isaNEON) end(t *text) { t.p("\tRET\n") }
