@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -17,20 +19,16 @@ import (
 	"pleach/program"
 )
 
+// system is the file system that this machine describes itself in.
+func system() fs.FS { return os.DirFS("/") }
+
 // available is the number of bytes that this process may still take without
 // swapping, 0 if the system does not say: what Linux calls available, and no
-// more than the control group has left.
+// more than its control groups have left.
 func available() int {
 	free := meminfo("MemAvailable")
-	for _, group := range []struct{ limit, used string }{
-		{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-		{"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
-	} {
-		limit, ok := number(group.limit)
-		used, also := number(group.used)
-		if ok && also && limit > used && (free == 0 || limit-used < free) {
-			free = limit - used
-		}
+	if left, ok := (groups{system()}).freeMemory(); ok && (free == 0 || int(left) < free) {
+		return max(1, int(left))
 	}
 	return free
 }
@@ -48,15 +46,6 @@ func meminfo(name string) int {
 		}
 	}
 	return 0
-}
-
-func number(path string) (int, bool) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	return n, err == nil
 }
 
 // runtimeBytes is what a process will still take beside what it has and the
@@ -114,6 +103,80 @@ func amount(n float64) string {
 	return fmt.Sprintf("%.3g", n)
 }
 
-// defaultThreads is the number of processors that this process may use: Go takes
-// the limits of control groups into account.
-func defaultThreads() int { return runtime.GOMAXPROCS(0) }
+// defaultThreads is the number of threads that this process can run at a time.
+// Go counts the processors that it may use and looks at quotas of CPU time, but
+// takes two at least; the second would only use up the time of the first.
+// GOMAXPROCS overrides both.
+func defaultThreads() int {
+	n := runtime.GOMAXPROCS(0)
+	if cpus, ok := (groups{system()}).cpus(); ok && os.Getenv("GOMAXPROCS") == "" {
+		n = min(n, max(1, int(math.Ceil(cpus))))
+	}
+	return n
+}
+
+// grants is what this process may use of the machine.
+type grants struct {
+	processors, all int     // that it may run on; that the machine has, 0 if unknown
+	cpus            float64 // of their time, 0 without a quota
+	memory, total   int     // bytes: of its control groups, 0 without a limit; of the machine, 0 if unknown
+}
+
+func granted(root fs.FS) grants {
+	g := groups{root}
+	r := grants{
+		processors: runtime.NumCPU(), all: countList(g.text("sys/devices/system/cpu/online")), total: meminfo("MemTotal"),
+	}
+	r.cpus, _ = g.cpus()
+	if limit, ok := g.memory(); ok {
+		r.memory = int(limit)
+	}
+	return r
+}
+
+// countList is how many numbers a list such as 0-3,8 has.
+func countList(s string) int {
+	n := 0
+	for part := range strings.SplitSeq(strings.TrimSpace(s), ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		lo, err := strconv.Atoi(from)
+		if err != nil {
+			continue
+		}
+		hi := lo
+		if isRange {
+			if hi, err = strconv.Atoi(to); err != nil {
+				continue
+			}
+		}
+		n += max(0, hi-lo+1)
+	}
+	return n
+}
+
+// less says what this process lacks of the machine, nothing if it has all of it.
+func (g grants) less() []string {
+	var s []string
+	if g.processors < g.all {
+		s = append(s, fmt.Sprintf("%d of %d processors", g.processors, g.all))
+	}
+	if g.cpus > 0 && g.cpus < float64(g.processors) {
+		s = append(s, fmt.Sprintf("the time of %.3g processors", g.cpus))
+	}
+	if g.memory > 0 && g.memory < g.total {
+		s = append(s, fmt.Sprintf("%v of %v of memory", unit.Bytes(g.memory).Rounded(), unit.Bytes(g.total).Rounded()))
+	}
+	return s
+}
+
+// machineLine says what an engine with these options runs on.
+func machineLine(run cpu.Options, g grants) string {
+	s := fmt.Sprintf("machine: %s, kernels %v, threads %d", cpu.Processor(), run.Level, run.Threads)
+	if run.Threads > g.processors {
+		s += fmt.Sprintf(" on %d processors: more than those make it slower", g.processors)
+	}
+	if less := g.less(); len(less) > 0 {
+		s += "; this process is limited to " + strings.Join(less, ", ")
+	}
+	return s
+}

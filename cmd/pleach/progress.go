@@ -58,6 +58,7 @@ func (p *progress) begin(r *prepared, resumes bool) {
 	p.began, p.first = time.Now(), true
 	if resumes {
 		p.say("goes on in %s", p.out)
+		p.say("%s", machineLine(r.options, granted(system())))
 		return
 	}
 	r.describe(p.w)

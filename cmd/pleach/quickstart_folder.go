@@ -88,8 +88,8 @@ func (q *quickstart) size() (sizing, error) {
 	m := machineSpeed{options: run, seconds: 60 * q.minutes}
 	s, err := size(m.seconds, m.of)
 	if err == nil {
-		q.say("machine: %.3g GFLOP/s in training steps with %d threads, %v",
-			s.Speed/1e9, run.Threads, run.Level)
+		q.say("%s", machineLine(run, granted(system())))
+		q.say("speed: %.3g GFLOP/s in training steps", s.Speed/1e9)
 	}
 	return s, err
 }

@@ -137,6 +137,7 @@ func (p *prepared) dryRun(stdout, stderr io.Writer) error {
 // describe says what a run is and takes.
 func (p *prepared) describe(w io.Writer) {
 	s, m := p.model.Spec, p.plan.Memory
+	fmt.Fprintln(w, machineLine(p.options, granted(system())))
 	fmt.Fprintf(w, "model: %s parameters: %d layers, width %d, %d heads (%d key/value), feed-forward %d, vocabulary %d\n",
 		amount(float64(s.Count())), s.L, s.D, s.H, s.G, s.F, s.V)
 	tokens := p.steps * int64(p.rows*p.plan.Batch.T)

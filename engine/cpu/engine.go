@@ -69,7 +69,7 @@ func New(o Options) *Engine {
 
 // Info says what the engine is.
 func (e *Engine) Info() engine.Info {
-	return engine.Info{Engine: "cpu", Level: e.level.String(), Threads: e.threads, Device: processor()}
+	return engine.Info{Engine: "cpu", Level: e.level.String(), Threads: e.threads, Device: Processor()}
 }
 
 // Memory is what the engine has allocated.

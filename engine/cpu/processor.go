@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// processor is the name that the system gives to the first processor, the
+// Processor is the name that the system gives to the first processor, the
 // architecture where it gives none.
-func processor() string {
+func Processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
 		return runtime.GOARCH
