@@ -5,6 +5,7 @@ package kernel
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -23,7 +24,7 @@ func (c kernelCase) run() [][]float32 { c.call(); return c.out }
 // kernelCases are all kernels, with the same operands on every host. The
 // operands of one do not depend on the others before it.
 func kernelCases(l Level) []kernelCase {
-	return append(append(productCases(l), rowCases(l)...), headCases(l)...)
+	return slices.Concat(productCases(l), rowCases(l), tileCases(l), headCases(l))
 }
 
 func newFixed(seed uint64) fixed { return fixed{rand.New(rand.NewPCG(seed, 2))} }
@@ -97,7 +98,7 @@ func rowCases(l Level) []kernelCase {
 		v[i] *= v[i]
 	}
 	step := NewAdamWStep(0.9, 0.95, 1e-8, 0.1, 3e-3, 5)
-	sum := make([]float32, 1)
+	sum := make([]float32, 2)
 	e := make([]float32, N*D)
 	return []kernelCase{
 		{"RMSNorm", N * D, 0, [][]float32{y}, func() { l.RMSNorm(y, x, w, 1e-5) }},
@@ -120,13 +121,51 @@ func rowCases(l Level) []kernelCase {
 		{"Scale", N * D, 0, [][]float32{y}, func() { l.Scale(y, x, 0.3) }},
 		{"AddBias", N * D, 0, [][]float32{y}, func() { l.AddBias(y, x, w) }},
 		{"BiasGrad", N * D, 0, [][]float32{db}, func() { l.BiasGrad(db, dy, 0, D) }},
-		{"SumSquares", N * D, 0, [][]float32{sum}, func() { sum[0] = float32(l.SumSquares(1, x, 0.5)) }},
+		{"SumSquares", N * D, 0, [][]float32{sum}, func() {
+			v := l.SumSquares(1, x, 0.5)
+			sum[0], sum[1] = float32(v), float32(v-float64(float32(v)))
+		}},
 		{"AdamW", N * D, 0, [][]float32{p, m, v}, func() { l.AdamW(p, m, v, dy, 0.1, step) }},
 		{"Exp32", N * D, 0, [][]float32{e}, func() {
 			for i, v := range x {
 				e[i] = Exp32(20 * v)
 			}
 		}},
+	}
+}
+
+// tileCases are what attention is made of.
+func tileCases(l Level) []kernelCase {
+	const rows, K = 70, 72
+	f := newFixed(4)
+	s, t, u, do := f.floats(rows*K), make([]float32, rows*K), make([]float32, rows*K), f.floats(rows*K)
+	for i := range s {
+		s[i] *= 50
+		if i%11 == 0 {
+			s[i] = negInf()
+		}
+	}
+	lse, stats, one := f.floats(rows), make([]float32, 3*rows), make([]float32, 1)
+	for i := range lse {
+		lse[i] += 100
+	}
+	return []kernelCase{
+		{"softmaxRows", rows * attnTile, 0, [][]float32{t, stats}, func() {
+			copy(t, s)
+			copy(stats, do)
+			l.softmaxRows(t, K, rows, 0.9, stats[:rows], stats[rows:2*rows], stats[2*rows:])
+		}},
+		{"softmaxGradRows", rows * attnTile, 0, [][]float32{t, u}, func() {
+			copy(t, s)
+			copy(u, do)
+			l.softmaxGradRows(t, u, K, rows, 0.9, lse, do)
+		}},
+		{"scaleRows", rows * K, 0, [][]float32{u}, func() {
+			copy(u, do)
+			l.scaleRows(u, K, rows, 64, lse)
+			l.scaleRows(u, K, rows, 7, lse)
+		}},
+		{"dotRow", 1, 0, [][]float32{one}, func() { one[0] = l.dotRow(do[1:1003], do[3:1005]) }},
 	}
 }
 

@@ -46,17 +46,21 @@ func (b bench) size(most int) int {
 // canary is a NaN that no kernel makes.
 const canary = 0x7fabcdef
 
-// out is n canaries between canaries: an output of which all else must stay.
+// out is n canaries between canaries and, where the system can, pages that must
+// not be touched: an output of which all else must stay.
 func (b bench) out(n int) []float32 {
-	x := make([]float32, n+18)
-	for i := range x {
-		x[i] = math.Float32frombits(canary)
+	x, before, after := b.guarded(n)
+	before, after = before[max(0, len(before)-20):], after[:min(20, len(after))]
+	for _, part := range [][]float32{before, x, after} {
+		for i := range part {
+			part[i] = math.Float32frombits(canary)
+		}
 	}
 	b.Cleanup(func() {
-		untouched(b, "before an output", x[:9])
-		untouched(b, "after an output", x[n+9:])
+		untouched(b, "before an output", before)
+		untouched(b, "after an output", after)
 	})
-	return x[9 : n+9 : n+9]
+	return x
 }
 
 // untouched checks that x is all canaries.
@@ -69,7 +73,7 @@ func untouched(b testing.TB, what string, x []float32) {
 	}
 }
 
-// normal is n numbers N(0,1), at an odd place in memory, with canaries around.
+// normal is n numbers N(0,1), guarded like an output.
 func (b bench) normal(n int) []float32 {
 	x := b.out(n)
 	for i := range x {
@@ -78,7 +82,7 @@ func (b bench) normal(n int) []float32 {
 	return x
 }
 
-// zeros is n zeros with canaries around.
+// zeros is n zeros, guarded like an output.
 func (b bench) zeros(n int) []float32 {
 	x := b.out(n)
 	clear(x)
