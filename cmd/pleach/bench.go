@@ -72,7 +72,7 @@ bandwidth of the memory: a share above 100 % says that.`,
 	f.StringVar(&b.config, "config", "d512", "the model: quick, d512, d1024 or another preset")
 	f.IntVar(&b.rows, "rows", 4, "sequences of a step")
 	f.IntVar(&b.seq, "seq", 512, "ids of a sequence")
-	f.IntVar(&b.steps, "steps", 8, "steps to take the median of, after two that are not counted")
+	f.IntVar(&b.steps, "steps", 8, "steps to take the median of, after two that are not counted; kernels run at least as often")
 	f.IntVar(&b.micro, "micro", 0, "sequences computed at a time; 0: as many as train would take")
 	f.IntVar(&b.largest, "largest", 2048, "of the square products of gemm")
 	f.BoolVar(&b.asJSON, "json", false, "print a JSON object instead of tables")

@@ -69,7 +69,6 @@ func (b *bench) kernels(ctx context.Context, what string, cases []kernelCase) (*
 		}
 		e := cpu.New(b.options())
 		info = e.Info()
-		peakOf(e, &peak)
 		lines, err := b.kernel(e, c)
 		peakOf(e, &peak)
 		e.Close()
@@ -90,12 +89,12 @@ func (b *bench) kernels(ctx context.Context, what string, cases []kernelCase) (*
 	return r, nil
 }
 
-// How long a kernel is measured.
+// How long a kernel is measured: at least as many runs as a step is measured in,
+// and for each of them so long.
 const (
-	leastRuns = 5
-	mostRuns  = 200
-	leastTime = 100 * time.Millisecond
-	mostTime  = 2 * time.Second // unless one run takes longer
+	mostRuns = 200
+	perRun   = 12 * time.Millisecond
+	mostTime = 2 * time.Second // unless one run takes longer
 )
 
 // kernel measures a program on an engine of its own. The first run is not counted.
@@ -131,7 +130,7 @@ func (b *bench) kernel(e *cpu.Engine, c kernelCase) ([]kernelLine, error) {
 			}
 		}
 		spent := time.Since(began)
-		if run > 0 && (run >= mostRuns || spent > mostTime || run >= leastRuns && spent > leastTime) {
+		if run > 0 && (run >= mostRuns || spent > mostTime || run >= b.steps && spent > time.Duration(b.steps)*perRun) {
 			break
 		}
 	}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"pleach/engine/cpu"
+	"pleach/model"
+)
+
+// TestBenchConfigs: the sizes are those of bench/torch_step.py, which counts the
+// parameters and FLOPs of a step of 4 rows of 512 like this.
+func TestBenchConfigs(t *testing.T) {
+	for _, tt := range []struct {
+		config     string
+		parameters int
+		flops      float64
+	}{
+		{"quick", 5_261_568, 58_211_696_640},
+		{"d512", 58_073_600, 538_051_608_576},
+		{"d1024", 0, 0},
+	} {
+		s, err := benchSpec(tt.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := s.Count()
+		D, qkv := s.D, (s.H+2*s.G)*s.K
+		want := 2*s.V*D + s.L*(D*qkv+D*D+3*D*s.F+2*D) + D
+		if n != want || tt.parameters > 0 && n != tt.parameters {
+			t.Errorf("%s: got %d parameters, want %d", tt.config, n, want)
+		}
+		if got := stepFLOPs(4, 512, s); tt.flops > 0 && got != tt.flops {
+			t.Errorf("%s: got %.0f FLOPs, want %.0f", tt.config, got, tt.flops)
+		}
+	}
+	if s, err := benchSpec("llama3.2-1b"); err != nil || s.V != 128_256 {
+		t.Errorf("llama3.2-1b: got %d words, %v", s.V, err)
+	}
+}
+
+// TestTiedFLOPs: the table of a tied model is a product too.
+func TestTiedFLOPs(t *testing.T) {
+	s := model.Spec{L: 1, D: 8, H: 2, G: 2, K: 4, F: 16, V: 32, Tied: true}
+	loose := s
+	loose.Tied = false
+	if a, b := stepFLOPs(1, 4, s), stepFLOPs(1, 4, loose); a != b {
+		t.Errorf("tied: got %v, want %v", a, b)
+	}
+}
+
+func TestNoise(t *testing.T) {
+	steady, torn := samples{[]float64{10, 10.1, 9.9, 10, 10.2}}, samples{[]float64{10, 5, 15, 10, 3}}
+	for _, tt := range []struct {
+		noise noise
+		want  string
+	}{
+		{noise{steady.spread(), steady.spread(), 0.1, 2}, ""},
+		{noise{steady.spread(), torn.spread(), 0, 2}, "the quartiles of the measurements are 50 % apart, want at most 10 %"},
+		{noise{torn.spread(), 0, 0, 2}, "the quartiles of the peak are 50 % apart, want at most 10 %"},
+		{noise{0, 0, 0.3, 1}, "other processes took 0.3 of the 1 processors that it needs"},
+	} {
+		if got := tt.noise.tooNoisy(); got != tt.want {
+			t.Errorf("%+v: got %q, want %q", tt.noise, got, tt.want)
+		}
+	}
+	if m := torn.median(); m != 10 {
+		t.Errorf("median: got %v, want 10", m)
+	}
+}
+
+// TestVerdict: a difference smaller than the noise of either side is none.
+func TestVerdict(t *testing.T) {
+	report := func(speed, spread float64) stepReport {
+		return stepReport{TokensPerSecond: speed, GFLOPS: speed, PeakGFLOPS: 400, PeakRSS: 1 << 20, Noise: noise{Steps: spread}}
+	}
+	for _, tt := range []struct {
+		old, now stepReport
+		want     string
+	}{
+		{report(100, 0.01), report(104, 0.05), "the difference of +4.0 % is below the noise of 5.0 %\n"},
+		{report(100, 0.05), report(96, 0.01), "the difference of -4.0 % is below the noise of 5.0 %\n"},
+		{report(100, 0.01), report(125, 0.02), "+25.0 %, with a noise of 2.0 %\n"},
+	} {
+		var out bytes.Buffer
+		if err := tt.now.compare(&out, &oldReport{stepReport: tt.old}); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.HasSuffix(got, tt.want) {
+			t.Errorf("got %q, want %q at the end", got, tt.want)
+		}
+	}
+}
+
+// TestProfileTable: steps of a name are added up, and what is left over is shown.
+func TestProfileTable(t *testing.T) {
+	step := func(name string, flops int) cpu.StepInfo { return cpu.StepInfo{Name: name, FLOPs: flops, Bytes: 1000} }
+	took := func(begin, d time.Duration) cpu.StepTime {
+		return cpu.StepTime{Begin: begin, Duration: d, Spans: []cpu.Span{{Busy: d / 2}, {Worker: 1, Busy: d / 2}}}
+	}
+	p := profile{threads: 2, wall: 10 * time.Millisecond, runs: []profiledRun{{
+		"accumulate", 0,
+		[]cpu.StepInfo{step("add", 0), step("linear", 1e6), step("linear", 1e6)},
+		[]cpu.StepTime{took(0, time.Millisecond), took(1, 2*time.Millisecond), took(3, 2*time.Millisecond)},
+	}}}
+	var out bytes.Buffer
+	if err := p.print(&out, limits{peak: 1e9, bandwidth: 1e7}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{
+		"time share steps GFLOP/s of peak GB/s of floor busy step",
+		"4.000 ms 40.0 % 2 0.5 50.0 % 0.0 50.0 % 50.0 % linear",
+		"1.000 ms 10.0 % 1 0.0 10.0 % 50.0 % add",
+		"5.000 ms 50.0 % between steps",
+		"10.000 ms 100.0 % in all, with clocks read at every tile",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
