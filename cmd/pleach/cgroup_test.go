@@ -129,7 +129,7 @@ func TestMachineLine(t *testing.T) {
 		"threads 4; this process is limited to 4 of 64 processors, the time of 1.5 processors, 2 GiB of 8 GiB of memory": {
 			processors: 4, all: 64, cpus: 1.5, memory: 2 << 30, total: 8 << 30,
 		},
-		"threads 4 on 2 processors: more than those make it slower; this process is limited to 2 of 4 processors": {
+		"threads 4, more than processors (2), which makes it slower; this process is limited to 2 of 4 processors": {
 			processors: 2, all: 4,
 		},
 	} {

@@ -173,7 +173,7 @@ func (g grants) less() []string {
 func machineLine(run cpu.Options, g grants) string {
 	s := fmt.Sprintf("machine: %s, kernels %v, threads %d", cpu.Processor(), run.Level, run.Threads)
 	if run.Threads > g.processors {
-		s += fmt.Sprintf(" on %d processors: more than those make it slower", g.processors)
+		s += fmt.Sprintf(", more than processors (%d), which makes it slower", g.processors)
 	}
 	if less := g.less(); len(less) > 0 {
 		s += "; this process is limited to " + strings.Join(less, ", ")

@@ -83,6 +83,35 @@ func TestPoolDelay(t *testing.T) {
 	}
 }
 
+// TestPoolTakeover stops a worker in the middle of a tile, as a system does that
+// gives its processor to somebody else: all other tiles are done by others
+// before it goes on.
+func TestPoolTakeover(t *testing.T) {
+	const tiles = 50
+	p := newPool(3)
+	defer p.close()
+	var stuck atomic.Bool
+	var others atomic.Int32
+	all := make(chan struct{})
+	j := &job{phase: phase{tiles: tiles, run: func(worker, _ int) {
+		if worker == 1 {
+			stuck.Store(true)
+			<-all
+			return
+		}
+		for !stuck.Load() { // worker 1 has its tile first
+			time.Sleep(10 * time.Microsecond)
+		}
+		if others.Add(1) == tiles-1 {
+			close(all)
+		}
+	}}}
+	p.do(j)
+	if got := others.Load(); got != tiles-1 {
+		t.Errorf("the others ran %d tiles, want %d", got, tiles-1)
+	}
+}
+
 // TestPoolPark wants a caller that has parked to be woken by the last tile,
 // whoever runs it.
 func TestPoolPark(t *testing.T) {
