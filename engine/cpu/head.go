@@ -105,8 +105,7 @@ func headGrad(l *lowering) []phase {
 // for each other at the end.
 func (l *lowering) grid(m, n int, f func(worker, i, j, rows, cols int)) phase {
 	tm, tn := min(headTokens, m), min(headWords, n)
-	across := func(size, n int) int { return (n + size - 1) / size }
-	few := func() bool { return across(tm, m)*across(tn, n) < 8*l.x.e.threads }
+	few := func() bool { return l.few(across(tm, m) * across(tn, n)) }
 	for few() && tn > headWords/4 {
 		tn /= 2
 	}

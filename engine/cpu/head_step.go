@@ -43,7 +43,7 @@ func headSizes(s *schedule, st *step) (tokens, words int) {
 	return tokens, words
 }
 
-func headTiles(V int) int { return (V + headWords - 1) / headWords }
+func headTiles(V int) int { return across(headWords, V) }
 
 func headNeeds(s *schedule, st *step) {
 	op := st.first()
@@ -100,16 +100,16 @@ func (h *headStep) chunk(n0, N int) []phase {
 // logits makes a tile of words for several tokens, with weights that it packs for
 // itself.
 func (h *headStep) logits(n0, N int) phase {
-	across, tm := headTiles(h.V), N
-	for across*((N+tm-1)/tm) < 8*h.l.x.e.threads && tm > 2*cellRows {
+	tiles, tm := headTiles(h.V), N
+	for h.l.few(tiles*across(tm, N)) && tm > 2*cellRows {
 		tm = (tm/2 + cellRows - 1) / cellRows * cellRows
 	}
-	return phase{tiles: across * ((N + tm - 1) / tm), run: func(worker, tile int) {
-		v, t := tile%across*headWords, tile%across
+	return phase{tiles: tiles * across(tm, N), run: func(worker, tile int) {
+		v, t := tile%tiles*headWords, tile%tiles
 		words, packed := min(headWords, h.V-v), h.scratch(worker)
 		h.level.PackNT(packed, h.w[v*h.D:], words, h.D, h.D)
-		end := min(tile/across*tm+tm, N)
-		for i := tile / across * tm; i < end; i += cellRows {
+		end := min(tile/tiles*tm+tm, N)
+		for i := tile / tiles * tm; i < end; i += cellRows {
 			m, z := min(cellRows, end-i), h.z[i*h.V+v:]
 			h.level.MultiplyN(z, h.x[(n0+i)*h.D:], packed, m, words, h.D, h.V, h.D, false)
 			st := h.stats[3*(t*h.tokens+i):][:3*m]
@@ -133,7 +133,7 @@ func (h *headStep) losses(n0, N int) phase {
 // toW turns the logits of a block of words into their gradients, and adds to dw.
 func (h *headStep) toW(n0, N, v0, V int) phase {
 	size := headWords / 2
-	if V < 8*size*h.l.x.e.threads {
+	if h.l.few(across(size, V)) {
 		size /= 2
 	}
 	return over(V, size, func(lo, hi int) {
@@ -146,9 +146,9 @@ func (h *headStep) toW(n0, N, v0, V int) phase {
 // toX adds what a block of words says about x.
 func (h *headStep) toX(n0, N, v0, V int, packed []float32) phase {
 	width := upTo(cellCols, h.level.PanelWidth())
-	across := (h.D + width - 1) / width
-	return phase{tiles: across * ((N + cellRows - 1) / cellRows), run: func(_, tile int) {
-		i, j := tile/across*cellRows, tile%across*width
+	wide := across(width, h.D)
+	return phase{tiles: wide * across(cellRows, N), run: func(_, tile int) {
+		i, j := tile/wide*cellRows, tile%wide*width
 		m, n := min(cellRows, N-i), min(width, h.D-j)
 		h.level.MultiplyN(h.dx[(n0+i)*h.D+j:], h.z[i*h.V+v0:], packed[h.level.PanelLen(j, V):], m, n, V, h.D, h.V, v0 > 0)
 	}}

@@ -130,6 +130,12 @@ func (l *lowering) share(n, least int) int {
 	return max(least, (n+4*l.x.e.threads-1)/(4*l.x.e.threads))
 }
 
+// few reports whether so many tiles are too few for workers to end together.
+func (l *lowering) few(tiles int) bool { return l.x.e.threads > 1 && tiles < 12*l.x.e.threads }
+
+// across is how many tiles of a size n items take.
+func across(size, n int) int { return (n + size - 1) / size }
+
 // flat is the size of a tile of elements in elementwise work: 64 KiB.
 const flat = 16 << 10
 

@@ -69,7 +69,7 @@ func upTo(n, unit int) int { return max(unit, n/unit*unit) }
 func (p *product) few() bool { return p.rows <= fewRows }
 
 // width is the columns of a cell in each part.
-func (p *product) width() int { return min(upTo(cellCols/p.parts, p.unit), p.cols) }
+func (p *product) width() int { return min(upTo(cellCols, p.unit), p.cols) }
 
 // productNeeds: a packed copy of w or of a chunk of it, and a cell where one is
 // not made in place.
@@ -119,10 +119,9 @@ func (p *multiplier) multiply(z []float32, ld, part int, c cell, scratch []float
 func (p *multiplier) pack(l *lowering) phase {
 	width := p.level.PanelWidth()
 	n := max(width, (p.size/(4*l.x.e.threads)+width-1)/width*width)
-	across := (p.size + n - 1) / n
-	base, size := p.base, p.size
-	return phase{tiles: across * p.parts, run: func(_, tile int) {
-		part, j := tile/across, tile%across*n
+	tiles, base, size := across(n, p.size), p.base, p.size
+	return phase{tiles: tiles * p.parts, run: func(_, tile int) {
+		part, j := tile/tiles, tile%tiles*n
 		m := min(n, size-j)
 		to := p.packed[p.level.PanelLen(size, p.k)*part+p.level.PanelLen(j, p.k):]
 		if p.transposed {
@@ -156,8 +155,7 @@ func linear(l *lowering) []phase {
 func (p *multiplier) cells(l *lowering, finish func(worker int, c cell)) phase {
 	w := p.width()
 	tm, tn := min(4*cellRows, p.rows), min(2*w, p.size)
-	across := func(size, n int) int { return (n + size - 1) / size }
-	few := func() bool { return across(tm, p.rows)*across(tn, p.size) < 8*l.x.e.threads }
+	few := func() bool { return l.few(across(tm, p.rows) * across(tn, p.size)) }
 	if few() {
 		tn = min(w, p.size)
 	}
@@ -215,8 +213,7 @@ func (l *lowering) packRows(packed, x []float32, n, cols int) phase {
 func (l *lowering) strips(m, n int, f func(i, j, rows, cols int)) phase {
 	const high = 96 // of which kernels pack a transposed operand at a time
 	tm, tn, width := high, n, l.level.PanelWidth()
-	across := func(size, n int) int { return (n + size - 1) / size }
-	few := func() bool { return across(tm, m)*across(tn, n) < 12*l.x.e.threads }
+	few := func() bool { return l.few(across(tm, m) * across(tn, n)) }
 	if few() {
 		tm = high / 2
 	}
