@@ -257,8 +257,8 @@ func benchAttention(b *testing.B, l Level) {
 	scratch := make([]float32, l.AttentionScratch(a, T)+l.AttentionGradScratch(a, T))
 	b.Run("forward/[512,8,64]", func(b *testing.B) {
 		for b.Loop() {
-			for t := 0; t < T; t += 64 {
-				c.level.Attention(o, lse, c.qkv, c.positions, a, 3, t, t+64, scratch)
+			for t := 0; t < T; t += 256 {
+				c.level.Attention(o, lse, c.qkv, c.positions, a, 3, t, t+256, scratch)
 			}
 		}
 		report(b, 2*T*(T+1)*a.K)
