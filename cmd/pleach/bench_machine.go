@@ -93,7 +93,8 @@ func readBandwidth(threads int) float64 {
 		n = min(n, have/4/8)
 	}
 	part := (n + threads - 1) / threads
-	words := make([]uint64, part*threads)
+	words, free := largeWords(part * threads)
+	defer free()
 	sums := make([]uint64, 8*threads) // a cache line for each
 	best := 0.0
 	for run := range 7 {

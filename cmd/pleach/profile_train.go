@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"text/tabwriter"
 
 	"pleach/engine"
@@ -38,7 +37,6 @@ func newStepProfile(dir string, p *prepared) (*stepProfile, error) {
 	}
 	w := &stepProfile{dir: dir, of: p.recipe.Out, wait: min(warmUp, p.steps-1)}
 	w.bandwidth = readBandwidth(p.options.Threads)
-	debug.FreeOSMemory() // what it read, before a model wants the room
 	return w, nil
 }
 
