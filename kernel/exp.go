@@ -73,9 +73,17 @@ func logOf(x float64) float64 {
 	}
 	s := (m - 1) / (m + 1)
 	ss := float64(s * s)
-	p := 0.0
-	for i := 25; i > 1; i -= 2 { // |s| ≤ 0.172: the next term is below 1e-21
-		p = float64(ss * (1/float64(i) + p))
-	}
+	p := float64(ss * (1.0 / 25)) // |s| ≤ 0.172: the next term is below 1e-21
+	p = float64(ss * (1.0/23 + p))
+	p = float64(ss * (1.0/21 + p))
+	p = float64(ss * (1.0/19 + p))
+	p = float64(ss * (1.0/17 + p))
+	p = float64(ss * (1.0/15 + p))
+	p = float64(ss * (1.0/13 + p))
+	p = float64(ss * (1.0/11 + p))
+	p = float64(ss * (1.0/9 + p))
+	p = float64(ss * (1.0/7 + p))
+	p = float64(ss * (1.0/5 + p))
+	p = float64(ss * (1.0/3 + p))
 	return float64(float64(e)*math.Ln2) + (2*s + float64(2*s*p))
 }
