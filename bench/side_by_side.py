@@ -69,6 +69,12 @@ def compare(args, config, threads):
     return ours, theirs
 
 
+def noisy(report):
+    """Whether pleach said that its own run decides nothing."""
+    noise = report["noise"]
+    return max(noise["peak"], noise["steps"], noise["others_cpus"] / report["threads"]) > 0.1
+
+
 def row(config, threads, ours, theirs):
     speed, peer = ours.median("tokens_per_second"), theirs.median("tokens_per_second")
     each = [a / b for a, b in zip(ours.values("tokens_per_second"), theirs.values("tokens_per_second"))]
@@ -87,6 +93,7 @@ def row(config, threads, ours, theirs):
         f"{100 * memory / peer_memory:.0f} %",
         f"{first:.2f}",
         f"{ours.median('start_seconds'):.2f}",
+        sum(noisy(r) for r in ours.reports),
     ]
     return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -100,7 +107,7 @@ def main():
             rows.append(row(config, threads, ours, theirs))
             speeds[config, threads] = ours.median("tokens_per_second")
             last = ours.reports[-1], theirs.reports[-1]
-    head = "config|threads|pleach, tokens/s|PyTorch|ratio (of pairs)|GFLOP/s|of peak|MiB|PyTorch, MiB|memory|first step|start, s"
+    head = "config|threads|pleach, tokens/s|PyTorch|ratio (of pairs)|GFLOP/s|of peak|MiB|PyTorch, MiB|memory|first step|start, s|noisy runs"
     ours, theirs = last
     print(f"{ours['cpu']}, {ours['level']} kernels, pleach {ours['version']}; {theirs['version']}; "
           f"{args.rows} rows of {args.seq}; medians of {args.runs}\n")
