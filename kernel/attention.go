@@ -60,9 +60,8 @@ func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t
 	}
 	for u0 := firstKey(positions, t0, t1); u0 < t1; u0 += attnTile {
 		w := min(attnTile, t1-u0)
-		l.PackNT(keys, qkv[u0*W+(a.H+g)*a.K:], w, a.K, W)
-		l.PackNN(values, qkv[u0*W+(a.H+a.G+g)*a.K:], a.K, w, W)
-		f.keys, f.values = packed{keys, w, a.K}, packed{values, a.K, w}
+		f.keys = l.packedColumns(keys, qkv[u0*W+(a.H+g)*a.K:], w, a.K, W)
+		f.values = l.packedRows(values, qkv[u0*W+(a.H+a.G+g)*a.K:], w, a.K, W)
 		for t := max(t0, u0); t < t1; t = nextTile(t, t1) {
 			f.tile(t, nextTile(t, t1), u0)
 		}
@@ -70,6 +69,24 @@ func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t
 	for t := t0; t < t1; t += attnTile {
 		f.finish(lse[h:], a.H, t, min(t+attnTile, t1))
 	}
+}
+
+// attnWidths are the panels of attention, of tiles and heads that are mostly 64
+// wide: panels of 48 would leave 16, with more loads than products.
+var attnWidths = [levels]int{Portable: 256, AVX2: 16, AVX512: 32, NEON: 12}
+
+// packedColumns packs n vectors of length K as columns: C = A·Bᵀ.
+func (l Level) packedColumns(panels, b []float32, n, K, ldb int) packed {
+	w := attnWidths[l]
+	l.packNT(panels, b, n, K, ldb, w)
+	return packed{panels, n, K, w}
+}
+
+// packedRows packs n vectors of length K as rows: C = A·B.
+func (l Level) packedRows(panels, b []float32, n, K, ldb int) packed {
+	w := attnWidths[l]
+	l.packNN(panels, b, K, n, ldb, w)
+	return packed{panels, K, n, w}
 }
 
 // nextTile is where the tile of queries after that of t begins.

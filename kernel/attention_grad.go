@@ -72,10 +72,10 @@ type backward struct {
 // at is where head j of token t begins in fused rows.
 func (b *backward) at(t, j int) int { return t*b.W + j*b.K }
 
-// packedRows is the tile of tokens from t on in panels of K columns.
-func (b *backward) packedRows(panels []float32, t int) packed {
+// tokens is the tile of tokens from t on of a head's packed rows.
+func (b *backward) tokens(panels []float32, t int) packed {
 	n := min(attnTile, len(b.positions)-t)
-	return packed{panels[t/attnTile*b.level.PanelLen(b.K, attnTile):], b.K, n}
+	return packed{panels[t/attnTile*b.level.PanelLen(b.K, attnTile):], b.K, n, attnWidths[b.level]}
 }
 
 // begin is what all tiles of a query head share.
@@ -87,9 +87,9 @@ func (b *backward) begin(h int, lse []float32) {
 		b.delta[t] = b.level.dotRow(b.do[i:][:b.K], b.o[i:][:b.K])
 	}
 	for t := 0; t < T; t += attnTile {
-		q, g := b.packedRows(b.queries, t), b.packedRows(b.grads, t)
-		b.level.PackNN(q.panels, b.qkv[b.at(t, h):], b.K, q.k, b.W)
-		b.level.PackNN(g.panels, b.do[t*b.HK+h*b.K:], b.K, g.k, b.HK)
+		q, g := b.tokens(b.queries, t), b.tokens(b.grads, t)
+		b.level.packedRows(q.panels, b.qkv[b.at(t, h):], q.k, b.K, b.W)
+		b.level.packedRows(g.panels, b.do[t*b.HK+h*b.K:], g.k, b.K, b.HK)
 	}
 }
 
@@ -98,11 +98,9 @@ func (b *backward) begin(h int, lse []float32) {
 func (b *backward) column(h, u0 int, acc bool) {
 	T, n := len(b.positions), min(attnTile, len(b.positions)-u0)
 	k, v := b.at(u0, b.H+b.g), b.at(u0, b.H+b.G+b.g)
-	b.keys, b.values = packed{b.keys.panels, n, b.K}, packed{b.values.panels, n, b.K}
-	b.rows = packed{b.rows.panels, b.K, n}
-	b.level.PackNT(b.keys.panels, b.qkv[k:], n, b.K, b.W)
-	b.level.PackNT(b.values.panels, b.qkv[v:], n, b.K, b.W)
-	b.level.PackNN(b.rows.panels, b.qkv[k:], b.K, n, b.W)
+	b.keys = b.level.packedColumns(b.keys.panels, b.qkv[k:], n, b.K, b.W)
+	b.values = b.level.packedColumns(b.values.panels, b.qkv[v:], n, b.K, b.W)
+	b.rows = b.level.packedRows(b.rows.panels, b.qkv[k:], n, b.K, b.W)
 	for t := u0; t < T; t += attnTile {
 		m := min(attnTile, T-t)
 		see := window{b.positions, t, u0, n}
@@ -126,7 +124,7 @@ func (b *backward) tile(h int, see window, m int, acc bool) {
 	}
 	l.softmaxGradRows(b.p, b.ds, attnTile, m, b.scale, b.lse[t:][:m], b.delta[t:][:m])
 	dq, dk, dv := b.at(t, h), b.at(see.u0, b.H+b.g), b.at(see.u0, b.H+b.G+b.g)
-	q, g := b.packedRows(b.queries, t), b.packedRows(b.grads, t)
+	q, g := b.tokens(b.queries, t), b.tokens(b.grads, t)
 	step := n // keys that are multiplied at once: queries before a key do not see it
 	if t == see.u0 {
 		step = attnRows

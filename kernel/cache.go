@@ -50,9 +50,9 @@ func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a
 	seq, q, out := cache[slot*S*C:][:(position+1)*C], qkv[g*n*a.K:], o[g*n*a.K:][:n*a.K]
 	for u0 := 0; u0 <= position; u0 += attnTile {
 		w := min(attnTile, position+1-u0)
-		l.PackNT(keys, seq[u0*C+g*a.K:], w, a.K, C)
-		l.PackNN(values, seq[u0*C+(a.G+g)*a.K:], a.K, w, C)
-		l.block(s, q, packed{keys, w, a.K}, n, w, 0, a.K, attnTile, a.K, 1, false)
+		columns := l.packedColumns(keys, seq[u0*C+g*a.K:], w, a.K, C)
+		rows := l.packedRows(values, seq[u0*C+(a.G+g)*a.K:], w, a.K, C)
+		l.block(s, q, columns, n, w, 0, a.K, attnTile, a.K, 1, false)
 		for i := range n {
 			for j := w; j < attnTile; j++ {
 				s[i*attnTile+j] = negInf()
@@ -62,7 +62,7 @@ func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a
 		if u0 > 0 {
 			l.scaleRows(out, a.K, n, a.K, corr[:n])
 		}
-		l.block(out, s, packed{values, a.K, w}, n, a.K, 0, w, a.K, attnTile, 1, u0 > 0)
+		l.block(out, s, rows, n, a.K, 0, w, a.K, attnTile, 1, u0 > 0)
 	}
 	for i, v := range sum {
 		corr[i] = 1 / v

@@ -48,9 +48,14 @@ func roundUp(n, to int) int { return (n + to - 1) / to * to }
 // PackNT packs the right operand of C = A·Bᵀ: b is [n,k], the weights [out,in] of
 // a linear layer. panels has PanelLen(n,k) elements and overlaps nothing.
 func (l Level) PackNT(panels, b []float32, n, k, ldb int) {
+	l.packNT(panels, b, n, k, ldb, tilings[l].width)
+}
+
+// packNT packs panels of a given width, a multiple of a vector's length.
+func (l Level) packNT(panels, b []float32, n, k, ldb, width int) {
 	s := tilings[l]
-	for j := 0; j < n && k > 0; j += s.width {
-		cols := min(s.width, n-j)
+	for j := 0; j < n && k > 0; j += width {
+		cols := min(width, n-j)
 		panel, w := panels[l.PanelLen(j, k):], roundUp(cols, s.lanes)
 		if l == Portable {
 			transpose(panel, b[j*ldb:], cols, k, w, ldb)
@@ -91,9 +96,13 @@ func (l Level) packColumns(dst, b []float32, rows, k, w, ldb int) {
 
 // PackNN packs the right operand of C = A·B: b is [k,n]. panels is as for PackNT.
 func (l Level) PackNN(panels, b []float32, n, k, ldb int) {
-	s := tilings[l]
-	for j := 0; j < n && k > 0; j += s.width {
-		cols := min(s.width, n-j)
+	l.packNN(panels, b, n, k, ldb, tilings[l].width)
+}
+
+// packNN packs panels of a given width, a multiple of a vector's length.
+func (l Level) packNN(panels, b []float32, n, k, ldb, width int) {
+	for j := 0; j < n && k > 0; j += width {
+		cols := min(width, n-j)
 		l.packPanel(panels[l.PanelLen(j, k):], b[j:], cols, k, ldb)
 	}
 }
@@ -138,7 +147,7 @@ func (l Level) MultiplyN(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 	for j := 0; j < n; j += blockN {
 		w := min(blockN, n-j)
 		for p := 0; p < k; p += blockK {
-			b := packed{panels[l.PanelLen(j, k):], w, k}
+			b := packed{panels[l.PanelLen(j, k):], w, k, tilings[l].width}
 			l.block(c[j:], a[p:], b, m, w, p, min(blockK, k-p), ldc, lda, 1, acc || p > 0)
 		}
 	}
@@ -163,7 +172,7 @@ func (l Level) MultiplyT(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 	for i := 0; i < m; i += blockM {
 		for p := 0; p < k; p += blockK {
 			for j := 0; j < n; j += blockN {
-				b := packed{panels[l.PanelLen(j, k):], min(blockN, n-j), k}
+				b := packed{panels[l.PanelLen(j, k):], min(blockN, n-j), k, tilings[l].width}
 				l.block(c[i*ldc+j:], a[p*lda+i:], b, min(blockM, m-i), b.n, p, min(blockK, k-p), ldc, 1, lda, acc || p > 0)
 			}
 		}
@@ -185,8 +194,8 @@ func begin(c []float32, m, n, k, ldc int, acc bool) bool {
 
 // packed is n columns of k steps in panels.
 type packed struct {
-	panels []float32
-	n, k   int
+	panels      []float32
+	n, k, width int
 }
 
 // block adds steps p … p+d−1 of the first n columns of b to a block of C. a
@@ -200,9 +209,9 @@ func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc 
 	for i := 0; i < m; i += s.rows {
 		rows := min(s.rows, m-i)
 		x := &a[i*as]
-		for j := 0; j < n; j += s.width {
-			cols := min(s.width, n-j)
-			w := roundUp(min(s.width, b.n-j), s.lanes)
+		for j := 0; j < n; j += b.width {
+			cols := min(b.width, n-j)
+			w := roundUp(min(b.width, b.n-j), s.lanes)
 			vecs := roundUp(cols, s.lanes) / s.lanes
 			y := &b.panels[j*b.k+p*w]
 			if cols%s.lanes > 0 {
@@ -211,8 +220,8 @@ func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc 
 			}
 			at := i*ldc + j
 			next := (*float32)(nil) // where the tile after this one is
-			if j+s.width < n {
-				next = &c[at+s.width]
+			if j+b.width < n {
+				next = &c[at+b.width]
 			} else if i+2*s.rows <= m {
 				next = &c[(i+s.rows)*ldc]
 			}

@@ -28,9 +28,9 @@ func plainBlock(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc bool)
 	if !acc {
 		clearTile(c, m, n, ldc)
 	}
-	for j := 0; j < n; j += plainN {
-		w := min(plainN, b.n-j)
-		plainPanel(c[j:], a, b.panels[j*b.k+p*w:], m, min(plainN, n-j), d, ldc, as, ap, w)
+	for j := 0; j < n; j += b.width {
+		w := min(b.width, b.n-j)
+		plainPanel(c[j:], a, b.panels[j*b.k+p*w:], m, min(b.width, n-j), d, ldc, as, ap, w)
 	}
 }
 
