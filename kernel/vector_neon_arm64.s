@@ -19,11 +19,11 @@ DATA number<>+44(SB)/4, $0xbf800000
 DATA number<>+48(SB)/4, $0x3f800000
 DATA number<>+52(SB)/4, $0x40000000
 DATA number<>+56(SB)/4, $0x42b00000
-DATA number<>+60(SB)/4, $0xc2aeac4f
-DATA number<>+64(SB)/4, $0x3fb8aa3b
-DATA number<>+68(SB)/4, $0x4b40007f
-DATA number<>+72(SB)/4, $0x3c091d10
-DATA number<>+76(SB)/4, $0x3e2aaa49
+DATA number<>+60(SB)/4, $0x3fb8aa3b
+DATA number<>+64(SB)/4, $0x4b40007f
+DATA number<>+68(SB)/4, $0x3c091d10
+DATA number<>+72(SB)/4, $0x3e2aaa49
+DATA number<>+76(SB)/4, $0xc2aeac4f
 DATA number<>+80(SB)/4, $0x00000000
 DATA number<>+84(SB)/4, $0xff800000
 DATA number<>+88(SB)/4, $0xff7fffff
@@ -769,21 +769,7 @@ loop1:
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea0e7fd // fcmgt v29.4s, v31.4s, v0.4s
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
-	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x6ea1e7fd // fcmgt v29.4s, v31.4s, v1.4s
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
-	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x6ea2e7fd // fcmgt v29.4s, v31.4s, v2.4s
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
-	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x6ea3e7fd // fcmgt v29.4s, v31.4s, v3.4s
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
-	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc4 // orr v4.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc04 // fmla v4.4s, v0.4s, v31.4s
@@ -793,7 +779,7 @@ loop1:
 	WORD $0x4e3fcc46 // fmla v6.4s, v2.4s, v31.4s
 	WORD $0x4ebe1fc7 // orr v7.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc67 // fmla v7.4s, v3.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd488 // fsub v8.4s, v4.4s, v31.4s
 	WORD $0x4ebfd4a9 // fsub v9.4s, v5.4s, v31.4s
@@ -821,7 +807,7 @@ loop1:
 	WORD $0x4ebfcd6f // fmls v15.4s, v11.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd88 // fmla v8.4s, v12.4s, v31.4s
@@ -841,7 +827,7 @@ loop1:
 	WORD $0x4e2ecd52 // fmla v18.4s, v10.4s, v14.4s
 	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
 	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe8 // orr v8.16b, v31.16b, v31.16b
 	WORD $0x4e2cce08 // fmla v8.4s, v16.4s, v12.4s
@@ -881,7 +867,7 @@ loop1:
 	WORD $0x4e2ecd52 // fmla v18.4s, v10.4s, v14.4s
 	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
 	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e24de1d // fmul v29.4s, v16.4s, v4.4s
 	WORD $0x6e20e7fc // fcmge v28.4s, v31.4s, v0.4s
@@ -920,21 +906,7 @@ loop1:
 	FMOVQ 48(R0), F3
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea0e7fd // fcmgt v29.4s, v31.4s, v0.4s
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
-	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x6ea1e7fd // fcmgt v29.4s, v31.4s, v1.4s
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
-	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x6ea2e7fd // fcmgt v29.4s, v31.4s, v2.4s
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
-	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x6ea3e7fd // fcmgt v29.4s, v31.4s, v3.4s
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
-	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc4 // orr v4.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc04 // fmla v4.4s, v0.4s, v31.4s
@@ -944,7 +916,7 @@ loop1:
 	WORD $0x4e3fcc46 // fmla v6.4s, v2.4s, v31.4s
 	WORD $0x4ebe1fc7 // orr v7.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc67 // fmla v7.4s, v3.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd488 // fsub v8.4s, v4.4s, v31.4s
 	WORD $0x4ebfd4a9 // fsub v9.4s, v5.4s, v31.4s
@@ -972,7 +944,7 @@ loop1:
 	WORD $0x4ebfcd6f // fmls v15.4s, v11.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd88 // fmla v8.4s, v12.4s, v31.4s
@@ -992,7 +964,7 @@ loop1:
 	WORD $0x4e2ecd52 // fmla v18.4s, v10.4s, v14.4s
 	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
 	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe8 // orr v8.16b, v31.16b, v31.16b
 	WORD $0x4e2cce08 // fmla v8.4s, v16.4s, v12.4s
@@ -1032,7 +1004,7 @@ loop1:
 	WORD $0x4e2ecd52 // fmla v18.4s, v10.4s, v14.4s
 	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
 	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e24de1d // fmul v29.4s, v16.4s, v4.4s
 	WORD $0x6e20e7fc // fcmge v28.4s, v31.4s, v0.4s
@@ -1125,11 +1097,7 @@ none2:
 	WORD $0x6e1f43fe // ext v30.16b, v31.16b, v31.16b, #8
 	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
 	WORD $0x4ea00bfe // rev64 v30.4s, v31.4s
-	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
-	WORD $0x4ebf1fe4 // orr v4.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe5 // orr v5.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe6 // orr v6.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe7 // orr v7.16b, v31.16b, v31.16b
+	WORD $0x4e3ed7e4 // fadd v4.4s, v31.4s, v30.4s
 	FMOVS F4, ret+32(FP)
 	RET
 
@@ -1202,11 +1170,7 @@ none2:
 	WORD $0x6e1f43fe // ext v30.16b, v31.16b, v31.16b, #8
 	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
 	WORD $0x4ea00bfe // rev64 v30.4s, v31.4s
-	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
-	WORD $0x4ebf1fe4 // orr v4.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe5 // orr v5.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe6 // orr v6.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe7 // orr v7.16b, v31.16b, v31.16b
+	WORD $0x4e3ed7e4 // fadd v4.4s, v31.4s, v30.4s
 	FMOVS F4, ret+40(FP)
 	RET
 
@@ -1277,11 +1241,7 @@ none2:
 	WORD $0x4ea00bfe // rev64 v30.4s, v31.4s
 	WORD $0x6ebee7fd // fcmgt v29.4s, v31.4s, v30.4s
 	WORD $0x6e7e1ffd // bsl v29.16b, v31.16b, v30.16b
-	WORD $0x4ebd1fbf // orr v31.16b, v29.16b, v29.16b
-	WORD $0x4ebf1fe4 // orr v4.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe5 // orr v5.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe6 // orr v6.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe7 // orr v7.16b, v31.16b, v31.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
 	FMOVS F4, ret+24(FP)
 	RET
 
@@ -1324,21 +1284,7 @@ loop1:
 	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea4e7fd // fcmgt v29.4s, v31.4s, v4.4s
-	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x6ea5e7fd // fcmgt v29.4s, v31.4s, v5.4s
-	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x6ea6e7fd // fcmgt v29.4s, v31.4s, v6.4s
-	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x6ea7e7fd // fcmgt v29.4s, v31.4s, v7.4s
-	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc88 // fmla v8.4s, v4.4s, v31.4s
@@ -1348,7 +1294,7 @@ loop1:
 	WORD $0x4e3fccca // fmla v10.4s, v6.4s, v31.4s
 	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
 	WORD $0x4e3fcceb // fmla v11.4s, v7.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd50c // fsub v12.4s, v8.4s, v31.4s
 	WORD $0x4ebfd52d // fsub v13.4s, v9.4s, v31.4s
@@ -1376,7 +1322,7 @@ loop1:
 	WORD $0x4ebfcdf3 // fmls v19.4s, v15.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fce0c // fmla v12.4s, v16.4s, v31.4s
@@ -1396,7 +1342,7 @@ loop1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
 	WORD $0x4e30ce8c // fmla v12.4s, v20.4s, v16.4s
@@ -1436,7 +1382,7 @@ loop1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e28de9d // fmul v29.4s, v20.4s, v8.4s
 	WORD $0x6e24e7fc // fcmge v28.4s, v31.4s, v4.4s
@@ -1485,21 +1431,7 @@ end1:
 	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea4e7fd // fcmgt v29.4s, v31.4s, v4.4s
-	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x6ea5e7fd // fcmgt v29.4s, v31.4s, v5.4s
-	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x6ea6e7fd // fcmgt v29.4s, v31.4s, v6.4s
-	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x6ea7e7fd // fcmgt v29.4s, v31.4s, v7.4s
-	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc88 // fmla v8.4s, v4.4s, v31.4s
@@ -1509,7 +1441,7 @@ end1:
 	WORD $0x4e3fccca // fmla v10.4s, v6.4s, v31.4s
 	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
 	WORD $0x4e3fcceb // fmla v11.4s, v7.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd50c // fsub v12.4s, v8.4s, v31.4s
 	WORD $0x4ebfd52d // fsub v13.4s, v9.4s, v31.4s
@@ -1537,7 +1469,7 @@ end1:
 	WORD $0x4ebfcdf3 // fmls v19.4s, v15.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fce0c // fmla v12.4s, v16.4s, v31.4s
@@ -1557,7 +1489,7 @@ end1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
 	WORD $0x4e30ce8c // fmla v12.4s, v20.4s, v16.4s
@@ -1597,7 +1529,7 @@ end1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e28de9d // fmul v29.4s, v20.4s, v8.4s
 	WORD $0x6e24e7fc // fcmge v28.4s, v31.4s, v4.4s
@@ -1622,11 +1554,7 @@ none2:
 	WORD $0x6e1f43fe // ext v30.16b, v31.16b, v31.16b, #8
 	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
 	WORD $0x4ea00bfe // rev64 v30.4s, v31.4s
-	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
-	WORD $0x4ebf1fe4 // orr v4.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe5 // orr v5.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe6 // orr v6.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe7 // orr v7.16b, v31.16b, v31.16b
+	WORD $0x4e3ed7e4 // fadd v4.4s, v31.4s, v30.4s
 	FMOVS F4, ret+32(FP)
 	RET
 
@@ -1839,11 +1767,14 @@ TEXT ·softmaxNEON(SB), NOSPLIT, $0-56
 	MOVD top+32(FP), R3
 	MOVD part+40(FP), R4
 	MOVD corr+48(FP), R5
+	MOVD R0, R6
+	MOVD R3, R7
+	MOVD R2, R8
 row1:
-	FMOVQ 0(R0), F0
-	FMOVQ 16(R0), F1
-	FMOVQ 32(R0), F2
-	FMOVQ 48(R0), F3
+	FMOVQ 0(R6), F0
+	FMOVQ 16(R6), F1
+	FMOVQ 32(R6), F2
+	FMOVQ 48(R6), F3
 	FMOVS number<>+84(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
@@ -1858,10 +1789,10 @@ row1:
 	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
 	WORD $0x6e7f1c7d // bsl v29.16b, v3.16b, v31.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVQ 64(R0), F4
-	FMOVQ 80(R0), F5
-	FMOVQ 96(R0), F6
-	FMOVQ 112(R0), F7
+	FMOVQ 64(R6), F4
+	FMOVQ 80(R6), F5
+	FMOVQ 96(R6), F6
+	FMOVQ 112(R6), F7
 	WORD $0x6ea0e49d // fcmgt v29.4s, v4.4s, v0.4s
 	WORD $0x6e601c9d // bsl v29.16b, v4.16b, v0.16b
 	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
@@ -1874,10 +1805,10 @@ row1:
 	WORD $0x6ea3e4fd // fcmgt v29.4s, v7.4s, v3.4s
 	WORD $0x6e631cfd // bsl v29.16b, v7.16b, v3.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVQ 128(R0), F4
-	FMOVQ 144(R0), F5
-	FMOVQ 160(R0), F6
-	FMOVQ 176(R0), F7
+	FMOVQ 128(R6), F4
+	FMOVQ 144(R6), F5
+	FMOVQ 160(R6), F6
+	FMOVQ 176(R6), F7
 	WORD $0x6ea0e49d // fcmgt v29.4s, v4.4s, v0.4s
 	WORD $0x6e601c9d // bsl v29.16b, v4.16b, v0.16b
 	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
@@ -1890,10 +1821,10 @@ row1:
 	WORD $0x6ea3e4fd // fcmgt v29.4s, v7.4s, v3.4s
 	WORD $0x6e631cfd // bsl v29.16b, v7.16b, v3.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVQ 192(R0), F4
-	FMOVQ 208(R0), F5
-	FMOVQ 224(R0), F6
-	FMOVQ 240(R0), F7
+	FMOVQ 192(R6), F4
+	FMOVQ 208(R6), F5
+	FMOVQ 224(R6), F6
+	FMOVQ 240(R6), F7
 	WORD $0x6ea0e49d // fcmgt v29.4s, v4.4s, v0.4s
 	WORD $0x6e601c9d // bsl v29.16b, v4.16b, v0.16b
 	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
@@ -1906,13 +1837,13 @@ row1:
 	WORD $0x6ea3e4fd // fcmgt v29.4s, v7.4s, v3.4s
 	WORD $0x6e631cfd // bsl v29.16b, v7.16b, v3.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVS 0(R3), F4
+	FMOVS 0(R7), F4
 	WORD $0x4e040484 // dup v4.4s, v4.s[0]
-	FMOVS 0(R3), F5
+	FMOVS 0(R7), F5
 	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
-	FMOVS 0(R3), F6
+	FMOVS 0(R7), F6
 	WORD $0x4e0404c6 // dup v6.4s, v6.s[0]
-	FMOVS 0(R3), F7
+	FMOVS 0(R7), F7
 	WORD $0x4e0404e7 // dup v7.4s, v7.s[0]
 	WORD $0x6ea2e41d // fcmgt v29.4s, v0.4s, v2.4s
 	WORD $0x6e621c1d // bsl v29.16b, v0.16b, v2.16b
@@ -1930,11 +1861,7 @@ row1:
 	WORD $0x4ea00bfe // rev64 v30.4s, v31.4s
 	WORD $0x6ebee7fd // fcmgt v29.4s, v31.4s, v30.4s
 	WORD $0x6e7e1ffd // bsl v29.16b, v31.16b, v30.16b
-	WORD $0x4ebd1fbf // orr v31.16b, v29.16b, v29.16b
-	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe2 // orr v2.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe3 // orr v3.16b, v31.16b, v31.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
 	FMOVS scale+24(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
@@ -1953,7 +1880,7 @@ row1:
 	WORD $0x6ea7e47d // fcmgt v29.4s, v3.4s, v7.4s
 	WORD $0x6e671c7d // bsl v29.16b, v3.16b, v7.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVS F0, 0(R3)
+	FMOVS F0, 0(R7)
 	FMOVS number<>+88(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
@@ -1968,11 +1895,39 @@ row1:
 	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
 	WORD $0x6e7f1c7d // bsl v29.16b, v3.16b, v31.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea2d4c6 // fsub v6.4s, v6.4s, v2.4s
-	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
-	FMOVS F4, 0(R5)
+	WORD $0x4ea0d480 // fsub v0.4s, v4.4s, v0.4s
+	WORD $0x4ea1d4a1 // fsub v1.4s, v5.4s, v1.4s
+	WORD $0x4ea2d4c2 // fsub v2.4s, v6.4s, v2.4s
+	WORD $0x4ea3d4e3 // fsub v3.4s, v7.4s, v3.4s
+	FMOVS F0, 0(R5)
+	ADD R1, R6, R6
+	ADD $4, R7, R7
+	ADD $4, R5, R5
+	SUB $1, R8, R8
+	CBNZ R8, row1
+row2:
+	FMOVS 0(R3), F0
+	WORD $0x4e040400 // dup v0.4s, v0.s[0]
+	FMOVS 0(R3), F1
+	WORD $0x4e040421 // dup v1.4s, v1.s[0]
+	FMOVS 0(R3), F2
+	WORD $0x4e040442 // dup v2.4s, v2.s[0]
+	FMOVS 0(R3), F3
+	WORD $0x4e040463 // dup v3.4s, v3.s[0]
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
+	WORD $0x6e7f1c1d // bsl v29.16b, v0.16b, v31.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x6ebfe43d // fcmgt v29.4s, v1.4s, v31.4s
+	WORD $0x6e7f1c3d // bsl v29.16b, v1.16b, v31.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x6ebfe45d // fcmgt v29.4s, v2.4s, v31.4s
+	WORD $0x6e7f1c5d // bsl v29.16b, v2.16b, v31.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
+	WORD $0x6e7f1c7d // bsl v29.16b, v3.16b, v31.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
 	FMOVQ 0(R0), F4
 	FMOVQ 16(R0), F5
 	FMOVQ 32(R0), F6
@@ -1989,21 +1944,7 @@ row1:
 	WORD $0x4ea3d4e7 // fsub v7.4s, v7.4s, v3.4s
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea4e7fd // fcmgt v29.4s, v31.4s, v4.4s
-	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x6ea5e7fd // fcmgt v29.4s, v31.4s, v5.4s
-	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x6ea6e7fd // fcmgt v29.4s, v31.4s, v6.4s
-	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x6ea7e7fd // fcmgt v29.4s, v31.4s, v7.4s
-	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc88 // fmla v8.4s, v4.4s, v31.4s
@@ -2013,7 +1954,7 @@ row1:
 	WORD $0x4e3fccca // fmla v10.4s, v6.4s, v31.4s
 	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
 	WORD $0x4e3fcceb // fmla v11.4s, v7.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd50c // fsub v12.4s, v8.4s, v31.4s
 	WORD $0x4ebfd52d // fsub v13.4s, v9.4s, v31.4s
@@ -2041,7 +1982,7 @@ row1:
 	WORD $0x4ebfcdf3 // fmls v19.4s, v15.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fce0c // fmla v12.4s, v16.4s, v31.4s
@@ -2061,7 +2002,7 @@ row1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
 	WORD $0x4e30ce8c // fmla v12.4s, v20.4s, v16.4s
@@ -2101,7 +2042,7 @@ row1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e28de9d // fmul v29.4s, v20.4s, v8.4s
 	WORD $0x6e24e7fc // fcmge v28.4s, v31.4s, v4.4s
@@ -2135,21 +2076,7 @@ row1:
 	WORD $0x4ea3d56b // fsub v11.4s, v11.4s, v3.4s
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
-	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
-	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
-	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
-	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
-	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
-	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
-	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
-	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
-	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
-	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
-	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
@@ -2159,7 +2086,7 @@ row1:
 	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
 	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
 	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
@@ -2187,7 +2114,7 @@ row1:
 	WORD $0x4ebfce77 // fmls v23.4s, v19.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
 	WORD $0x4e3fce90 // fmla v16.4s, v20.4s, v31.4s
@@ -2207,7 +2134,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
 	WORD $0x4e34cf10 // fmla v16.4s, v24.4s, v20.4s
@@ -2247,7 +2174,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e2cdf1d // fmul v29.4s, v24.4s, v12.4s
 	WORD $0x6e28e7fc // fcmge v28.4s, v31.4s, v8.4s
@@ -2285,21 +2212,7 @@ row1:
 	WORD $0x4ea3d56b // fsub v11.4s, v11.4s, v3.4s
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
-	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
-	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
-	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
-	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
-	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
-	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
-	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
-	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
-	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
-	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
-	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
@@ -2309,7 +2222,7 @@ row1:
 	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
 	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
 	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
@@ -2337,7 +2250,7 @@ row1:
 	WORD $0x4ebfce77 // fmls v23.4s, v19.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
 	WORD $0x4e3fce90 // fmla v16.4s, v20.4s, v31.4s
@@ -2357,7 +2270,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
 	WORD $0x4e34cf10 // fmla v16.4s, v24.4s, v20.4s
@@ -2397,7 +2310,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e2cdf1d // fmul v29.4s, v24.4s, v12.4s
 	WORD $0x6e28e7fc // fcmge v28.4s, v31.4s, v8.4s
@@ -2435,21 +2348,7 @@ row1:
 	WORD $0x4ea3d563 // fsub v3.4s, v11.4s, v3.4s
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea0e7fd // fcmgt v29.4s, v31.4s, v0.4s
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
-	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x6ea1e7fd // fcmgt v29.4s, v31.4s, v1.4s
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
-	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x6ea2e7fd // fcmgt v29.4s, v31.4s, v2.4s
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
-	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x6ea3e7fd // fcmgt v29.4s, v31.4s, v3.4s
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
-	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc08 // fmla v8.4s, v0.4s, v31.4s
@@ -2459,7 +2358,7 @@ row1:
 	WORD $0x4e3fcc4a // fmla v10.4s, v2.4s, v31.4s
 	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc6b // fmla v11.4s, v3.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd50c // fsub v12.4s, v8.4s, v31.4s
 	WORD $0x4ebfd52d // fsub v13.4s, v9.4s, v31.4s
@@ -2487,7 +2386,7 @@ row1:
 	WORD $0x4ebfcdf3 // fmls v19.4s, v15.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fce0c // fmla v12.4s, v16.4s, v31.4s
@@ -2507,7 +2406,7 @@ row1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
 	WORD $0x4e30ce8c // fmla v12.4s, v20.4s, v16.4s
@@ -2547,7 +2446,7 @@ row1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e28de9d // fmul v29.4s, v20.4s, v8.4s
 	WORD $0x6e20e7fc // fcmge v28.4s, v31.4s, v0.4s
@@ -2575,18 +2474,13 @@ row1:
 	WORD $0x6e1f43fe // ext v30.16b, v31.16b, v31.16b, #8
 	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
 	WORD $0x4ea00bfe // rev64 v30.4s, v31.4s
-	WORD $0x4e3ed7ff // fadd v31.4s, v31.4s, v30.4s
-	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe2 // orr v2.16b, v31.16b, v31.16b
-	WORD $0x4ebf1fe3 // orr v3.16b, v31.16b, v31.16b
+	WORD $0x4e3ed7e0 // fadd v0.4s, v31.4s, v30.4s
 	FMOVS F0, 0(R4)
 	ADD R1, R0, R0
 	ADD $4, R3, R3
-	ADD $4, R5, R5
 	ADD $4, R4, R4
 	SUB $1, R2, R2
-	CBNZ R2, row1
+	CBNZ R2, row2
 	RET
 
 // func softmaxGradNEON(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
@@ -2644,21 +2538,7 @@ row1:
 	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
-	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
-	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
-	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
-	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
-	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
-	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
-	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
-	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
-	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
-	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
-	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
@@ -2668,7 +2548,7 @@ row1:
 	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
 	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
 	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
@@ -2696,7 +2576,7 @@ row1:
 	WORD $0x4ebfce77 // fmls v23.4s, v19.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
 	WORD $0x4e3fce90 // fmla v16.4s, v20.4s, v31.4s
@@ -2716,7 +2596,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
 	WORD $0x4e34cf10 // fmla v16.4s, v24.4s, v20.4s
@@ -2756,7 +2636,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e2cdf1d // fmul v29.4s, v24.4s, v12.4s
 	WORD $0x6e28e7fc // fcmge v28.4s, v31.4s, v8.4s
@@ -2826,21 +2706,7 @@ row1:
 	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
-	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
-	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
-	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
-	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
-	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
-	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
-	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
-	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
-	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
-	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
-	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
@@ -2850,7 +2716,7 @@ row1:
 	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
 	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
 	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
@@ -2878,7 +2744,7 @@ row1:
 	WORD $0x4ebfce77 // fmls v23.4s, v19.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
 	WORD $0x4e3fce90 // fmla v16.4s, v20.4s, v31.4s
@@ -2898,7 +2764,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
 	WORD $0x4e34cf10 // fmla v16.4s, v24.4s, v20.4s
@@ -2938,7 +2804,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e2cdf1d // fmul v29.4s, v24.4s, v12.4s
 	WORD $0x6e28e7fc // fcmge v28.4s, v31.4s, v8.4s
@@ -3008,21 +2874,7 @@ row1:
 	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
-	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
-	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
-	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
-	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
-	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
-	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
-	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
-	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
-	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
-	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
-	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
@@ -3032,7 +2884,7 @@ row1:
 	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
 	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
 	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
 	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
@@ -3060,7 +2912,7 @@ row1:
 	WORD $0x4ebfce77 // fmls v23.4s, v19.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
 	WORD $0x4e3fce90 // fmla v16.4s, v20.4s, v31.4s
@@ -3080,7 +2932,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
 	WORD $0x4e34cf10 // fmla v16.4s, v24.4s, v20.4s
@@ -3120,7 +2972,7 @@ row1:
 	WORD $0x4e36ce5a // fmla v26.4s, v18.4s, v22.4s
 	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
 	WORD $0x4e37ce7b // fmla v27.4s, v19.4s, v23.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e2cdf1d // fmul v29.4s, v24.4s, v12.4s
 	WORD $0x6e28e7fc // fcmge v28.4s, v31.4s, v8.4s
@@ -3190,21 +3042,7 @@ row1:
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
 	FMOVS number<>+60(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea0e7fd // fcmgt v29.4s, v31.4s, v0.4s
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
-	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x6ea1e7fd // fcmgt v29.4s, v31.4s, v1.4s
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
-	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x6ea2e7fd // fcmgt v29.4s, v31.4s, v2.4s
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
-	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x6ea3e7fd // fcmgt v29.4s, v31.4s, v3.4s
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
-	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	FMOVS number<>+64(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+68(SB), F30
+	FMOVS number<>+64(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc08 // fmla v8.4s, v0.4s, v31.4s
@@ -3214,7 +3052,7 @@ row1:
 	WORD $0x4e3fcc4a // fmla v10.4s, v2.4s, v31.4s
 	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
 	WORD $0x4e3fcc6b // fmla v11.4s, v3.4s, v31.4s
-	FMOVS number<>+68(SB), F31
+	FMOVS number<>+64(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebfd50c // fsub v12.4s, v8.4s, v31.4s
 	WORD $0x4ebfd52d // fsub v13.4s, v9.4s, v31.4s
@@ -3242,7 +3080,7 @@ row1:
 	WORD $0x4ebfcdf3 // fmls v19.4s, v15.4s, v31.4s
 	FMOVS number<>+24(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+72(SB), F30
+	FMOVS number<>+68(SB), F30
 	WORD $0x4e0407de // dup v30.4s, v30.s[0]
 	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
 	WORD $0x4e3fce0c // fmla v12.4s, v16.4s, v31.4s
@@ -3262,7 +3100,7 @@ row1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+76(SB), F31
+	FMOVS number<>+72(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
 	WORD $0x4e30ce8c // fmla v12.4s, v20.4s, v16.4s
@@ -3302,7 +3140,7 @@ row1:
 	WORD $0x4e32cdd6 // fmla v22.4s, v14.4s, v18.4s
 	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
 	WORD $0x4e33cdf7 // fmla v23.4s, v15.4s, v19.4s
-	FMOVS number<>+60(SB), F31
+	FMOVS number<>+76(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6e28de9d // fmul v29.4s, v20.4s, v8.4s
 	WORD $0x6e20e7fc // fcmge v28.4s, v31.4s, v0.4s

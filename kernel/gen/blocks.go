@@ -75,21 +75,30 @@ var blocks = []definition{
 	},
 }
 
-// softmax: the maximum of s·scale is that of s, times scale, as scale ≥ 0. The
-// products are rounded before base is subtracted, as base is: were they not,
-// large scores would lie above it.
+// softmax finds the maxima of all rows, then the exponentials of all: processors
+// overlap rows then. The maximum of s·scale is that of s, times scale, as scale ≥
+// 0. The products are rounded before base is subtracted, as base is: were they
+// not, large scores would lie above it.
 func softmax(k *kern) {
-	k.repeat("rows", func() {
+	s, top, rows := k.local("s2"), k.local("top2"), k.local("rows2")
+	k.same(s, "s")
+	k.same(top, "top")
+	k.same(rows, "rows")
+	k.repeat(rows, func() {
 		m := k.bits(math.Float32bits(float32(math.Inf(-1))))
 		for at := 0; at < 4*keyTile; at += 64 {
-			m = k.max(k.loadAt("s", at), m)
+			m = k.max(k.loadAt(s, at), m)
 		}
-		top := k.spread("top")
-		m = k.max(k.mul(k.highest(m), k.arg("scale")), top)
-		k.storeOne("top", m)
-		// If all is −Inf, any number will do that is larger.
-		base := k.max(m, k.number(-math.MaxFloat32))
-		k.storeOne("corr", k.sub(top, base))
+		old := k.spread(top)
+		m = k.max(k.mul(k.highest(m), k.arg("scale")), old)
+		k.storeOne(top, m)
+		k.storeOne("corr", k.sub(old, base(k, m)))
+		k.step(s, "lds")
+		k.step(top, 4)
+		k.step("corr", 4)
+	})
+	k.repeat("rows", func() {
+		base := base(k, k.spread("top"))
 		var sum *val
 		for at := 0; at < 4*keyTile; at += 64 {
 			e := exp(k, k.sub(k.mul(k.loadAt("s", at), k.arg("scale")), base))
@@ -102,8 +111,11 @@ func softmax(k *kern) {
 		}
 		k.storeOne("part", k.sum(sum))
 		k.step("s", "lds")
-		for _, p := range []string{"top", "corr", "part"} {
-			k.step(p, 4)
-		}
+		k.step("top", 4)
+		k.step("part", 4)
 	})
 }
+
+// base is what to subtract from scores: their maximum, or if all are −Inf, any
+// number that is larger.
+func base(k *kern, m *val) *val { return k.max(m, k.number(-math.MaxFloat32)) }

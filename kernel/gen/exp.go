@@ -29,26 +29,26 @@ var poly = []uint32{0x3f800000, 0x3f800000, 0x3efffffe, 0x3e2aaa49, 0x3d2aac7a, 
 
 // exp is e^x for x below 88.7, 0 for x ≤ lowest; NaN stays NaN.
 func exp(k *kern, x *val) *val {
-	low := k.bits(lowest)
-	x = k.max(low, x) // x if it is NaN
-	q, scale := power(k, x, 1, magic)
-	return k.keep(q, scale, x, low)
+	p, n, scale := power(k, x, 1, magic)
+	if k.exponents() { // the same bits, as the result is not denormal
+		scale = n
+	}
+	return k.keep(p, scale, x, k.bits(lowest)) // far below, p and scale mean nothing
 }
 
 // logistic is t = ½·e^−x and 1 + e^−x, which may be +Inf while t may not. −x
 // beyond 89 is 89, below −80 is −80.
 func logistic(k *kern, x *val) (t, den *val) {
 	x = k.max(k.number(-89), k.min(k.number(80), x))
-	q, scale := power(k, x, -1, magic-1)
-	t = k.mul(q, scale)
+	p, _, scale := power(k, x, -1, magic-1)
+	t = k.mul(p, scale)
 	return t, k.fma(t, k.number(2), k.number(1))
 }
 
-// power is e^(sign·x) as p(r) and a power of two; bias is that of the exponent
-// and the number to round by.
-func power(k *kern, x *val, sign float64, bias float64) (q, scale *val) {
+// power is e^(sign·x) as p(r), n, and 2ⁿ or, if bias is magic−1, half of it.
+func power(k *kern, x *val, sign, bias float64) (p, n, scale *val) {
 	m := k.fma(x, k.number(sign*math.Log2E), k.number(bias))
-	n := k.sub(m, k.number(bias))
+	n = k.sub(m, k.number(bias))
 	scale = k.shift(m)
 	// For sign −1 this is −r, and every other coefficient changes its sign.
 	reduce := k.fnma
@@ -63,9 +63,9 @@ func power(k *kern, x *val, sign float64, bias float64) (q, scale *val) {
 		}
 		return k.number(v)
 	}
-	q = k.fma(r, c(6), c(5))
+	p = k.fma(r, c(6), c(5))
 	for i := 4; i >= 0; i-- {
-		q = k.fma(q, r, c(i))
+		p = k.fma(p, r, c(i))
 	}
-	return q, scale
+	return p, n, scale
 }

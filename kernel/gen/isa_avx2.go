@@ -10,6 +10,7 @@ func (isaAVX2) level() string   { return "AVX2" }
 func (isaAVX2) parts() int      { return 2 }
 func (isaAVX2) vectors() int    { return 7 }
 func (isaAVX2) hoists() bool    { return false }
+func (isaAVX2) exponents() bool { return false }
 func (isaAVX2) scratch() [2]int { return [2]int{15, 14} }
 
 func (s isaAVX2) lanewise(t *text, o code, d int, a []int) {
@@ -30,10 +31,7 @@ func (s isaAVX2) across(t *text, o code, d []int, a [][]int) {
 		}
 		return
 	}
-	// Every lane is folded with the lane 8 away, then 4, 2, 1.
 	t.p("\t%s Y%d, Y%d, Y%d", tree(o), x[1], x[0], d[0])
-	for _, swap := range []string{"VPERM2F128 $1, Y%[1]d, Y%[1]d", "VPERMILPS $0x4e, Y%[1]d", "VPERMILPS $0xb1, Y%[1]d"} {
-		t.p("\t"+swap+", Y15\n\t%[2]s Y15, Y%[1]d, Y%[1]d", d[0], tree(o))
-	}
-	t.p("\tVMOVAPS Y%d, Y%d", d[0], d[1])
+	t.p("\tVEXTRACTF128 $1, Y%d, X15", d[0])
+	foldX(t, o, d[0], 15)
 }

@@ -10,6 +10,7 @@ func (isaAVX512) level() string   { return "AVX512" }
 func (isaAVX512) parts() int      { return 1 }
 func (isaAVX512) vectors() int    { return 30 }
 func (isaAVX512) hoists() bool    { return true }
+func (isaAVX512) exponents() bool { return true }
 func (isaAVX512) scratch() [2]int { return [2]int{30, 31} }
 
 func (s isaAVX512) lanewise(t *text, o code, d int, a []int) {
@@ -18,7 +19,7 @@ func (s isaAVX512) lanewise(t *text, o code, d int, a []int) {
 		return
 	}
 	// 22: not less or equal, NaN included, quiet.
-	t.p("\tVCMPPS $22, Z%d, Z%d, K1\n\tVMULPS.Z Z%d, Z%d, K1, Z%d", a[3], a[2], a[1], a[0], d)
+	t.p("\tVCMPPS $22, Z%d, Z%d, K1\n\tVSCALEFPS.Z Z%d, Z%d, K1, Z%d", a[3], a[2], a[1], a[0], d)
 }
 
 func (s isaAVX512) across(t *text, o code, d []int, a [][]int) {
@@ -28,11 +29,17 @@ func (s isaAVX512) across(t *text, o code, d []int, a [][]int) {
 		t.p("\tVEXTRACTF64X4 $1, Z%d, Y31\n\tVCVTPS2PD Y31, Z31\n\tVFMADD231PD Z31, Z31, Z%d", x, a[2][0])
 		return
 	}
-	// Every lane is folded with the lane 8 away, then 4, 2, 1.
-	for _, swap := range []string{"VSHUFF64X2 $0x4e, Z%[1]d, Z%[1]d", "VSHUFF64X2 $0xb1, Z%[1]d, Z%[1]d", "VPERMILPS $0x4e, Z%[1]d", "VPERMILPS $0xb1, Z%[1]d"} {
-		t.p("\t"+swap+", Z31\n\t%[2]s Z31, Z%[1]d, Z%[3]d", x, tree(o), d[0])
-		x = d[0]
-	}
+	t.p("\tVEXTRACTF64X4 $1, Z%d, Y31\n\t%s Y31, Y%d, Y%d", x, tree(o), x, d[0])
+	t.p("\tVEXTRACTF32X4 $1, Y%d, X31", d[0])
+	foldX(t, o, d[0], 31)
+}
+
+// foldX folds the 4 lanes of X registers d and u into lane 0 of d, on the way
+// through u.
+func foldX(t *text, o code, d, u int) {
+	t.p("\t%[1]s X%[3]d, X%[2]d, X%[2]d\n\tVPERMILPS $0x4e, X%[2]d, X%[3]d", tree(o), d, u)
+	t.p("\t%[1]s X%[3]d, X%[2]d, X%[2]d\n\tVPERMILPS $0xb1, X%[2]d, X%[3]d", tree(o), d, u)
+	t.p("\t%[1]s X%[3]d, X%[2]d, X%[2]d", tree(o), d, u)
 }
 
 // tree is the instruction that folds lanes.

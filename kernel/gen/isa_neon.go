@@ -12,6 +12,7 @@ func (isaNEON) level() string   { return "NEON" }
 func (isaNEON) parts() int      { return 4 }
 func (isaNEON) vectors() int    { return 7 }
 func (isaNEON) hoists() bool    { return false }
+func (isaNEON) exponents() bool { return false }
 func (isaNEON) aliases() bool   { return false }
 func (isaNEON) scratch() [2]int { return [2]int{31, 30} }
 
@@ -100,10 +101,7 @@ func (s isaNEON) across(t *text, o code, d []int, a [][]int) {
 	t.arm(ext8, 30, 31, 31)
 	fold(31, 31, 30)
 	t.arm(rev64, 30, 31)
-	fold(31, 31, 30)
-	for _, r := range d {
-		t.arm(orr, r, 31, 31)
-	}
+	fold(d[0], 31, 30)
 }
 
 func (isaNEON) copy(t *text, src, dst string) { t.p("\tMOVD %s, %s", src, dst) }

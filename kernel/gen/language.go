@@ -38,9 +38,9 @@ const (
 	opFMA                  // a·b + c, rounded once
 	opFNMA                 // c − a·b, rounded once
 	opShift                // the bits of a moved up by 23
-	opKeep                 // a·b, or 0 where c ≤ d
-	opSum                  // the sum of the lanes of a, in all lanes
-	opHighest              // their maximum
+	opKeep                 // a·b, or a·2ᵇ if exponents(); 0 where c ≤ d
+	opSum                  // the sum of the lanes of a in lane 0, anything in others
+	opHighest              // their maximum, likewise
 	opSquares              // adds the squares of a to 16 float64 in b and c
 )
 
@@ -77,6 +77,7 @@ type isa interface {
 	vectors() int
 	scratch() [2]int // machine registers for uniforms
 	hoists() bool    // whether there are vectors to spare for uniforms
+	exponents() bool // whether opKeep multiplies by 2ᵇ
 	aliases() bool   // whether an FMA may write to a register that it multiplies
 	gprs() []string
 

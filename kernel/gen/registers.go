@@ -3,6 +3,8 @@
 
 package main
 
+import "slices"
+
 // take is a free vector.
 func (k *kern) take() int {
 	for i, free := range k.free {
@@ -27,6 +29,7 @@ func (k *kern) drop(i int) {
 
 // flush writes the operations collected so far.
 func (k *kern) flush() {
+	k.prune()
 	for i, o := range k.block {
 		for _, a := range o.arg {
 			a.last = i
@@ -37,6 +40,23 @@ func (k *kern) flush() {
 		k.emit(o)
 	}
 	k.block = nil
+}
+
+// prune leaves out what computes a result that nothing reads.
+func (k *kern) prune() {
+	read := map[*val]bool{}
+	var live []*op
+	for _, o := range slices.Backward(k.block) {
+		if o.dst != nil && !o.dst.held && !read[o.dst] {
+			continue
+		}
+		for _, a := range o.arg {
+			read[a] = true
+		}
+		live = append(live, o)
+	}
+	slices.Reverse(live)
+	k.block = live
 }
 
 // place finds registers for the result of operation i and frees its operands.
@@ -51,7 +71,6 @@ func (k *kern) place(i int, o *op) {
 	}
 	k.drop(i)
 	o.dst.reg = k.take()
-	k.unread(i, o)
 }
 
 // placeFMA prefers the register of the addend, then one of a factor.
@@ -70,14 +89,6 @@ func (k *kern) placeFMA(i int, o *op) {
 	}
 	o.dst.reg = k.take() // while the factors are in theirs
 	k.drop(i)
-	k.unread(i, o)
-}
-
-// unread fails for a result that nothing reads.
-func (k *kern) unread(i int, o *op) {
-	if o.dst.last <= i {
-		k.fail("a result is not used")
-	}
 }
 
 // emit writes an operation whose registers are known.
