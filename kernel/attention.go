@@ -58,7 +58,7 @@ func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t
 	for i := range f.top {
 		f.top[i], f.sum[i] = negInf(), 0
 	}
-	for u0 := firstKey(positions, t0, t1); u0 < t1; u0 += attnTile {
+	for u0 := firstKey(positions, t0); u0 < t1; u0 += attnTile {
 		w := min(attnTile, t1-u0)
 		f.keys = l.packedColumns(keys, qkv[u0*W+(a.H+g)*a.K:], w, a.K, W)
 		f.values = l.packedRows(values, qkv[u0*W+(a.H+a.G+g)*a.K:], w, a.K, W)
@@ -110,8 +110,8 @@ type forward struct {
 // tile is queries t … t1−1 and the tile of keys that begins at u0.
 func (f *forward) tile(t, t1, u0 int) {
 	n, w := t1-t, f.keys.n
-	see, first := window{f.positions, t, u0, w}, firstKey(f.positions, t, t1)
-	if u0 < first || see.nothing(n) {
+	see, first := window{f.positions, t, u0, w}, firstKey(f.positions, t)
+	if u0 < first || see.nothing() {
 		return
 	}
 	f.level.scores(f.s, f.q[t*f.W:], f.keys, see, n, f.W)
@@ -177,37 +177,32 @@ func (s window) begin(i int) int {
 	return max(s.t+i-int(s.positions[s.t+i])-s.u0, 0)
 }
 
-// nothing says whether none of n queries sees any.
-func (s window) nothing(n int) bool {
-	for i := range n {
-		if s.begin(i) < s.end(i) {
-			return false
-		}
-	}
-	return true
-}
+// nothing says whether no query from t ≥ u0 on sees any: documents begin in the
+// order of their tokens, so the first query sees the most of what is before it.
+func (s window) nothing() bool { return s.begin(0) >= s.w }
 
 // mask makes −Inf of the scores of keys that their query does not see.
 func (s window) mask(scores []float32, n int) {
+	if s.begin(n-1) == 0 && s.end(0) == attnTile {
+		return
+	}
 	for i := range n {
 		row := scores[i*attnTile:][:attnTile]
-		lo, hi := s.begin(i), s.end(i)
-		for j := range row[:min(lo, attnTile)] {
-			row[j] = negInf()
-		}
-		for j := hi; j < attnTile; j++ {
-			row[j] = negInf()
-		}
+		fillInf(row[:min(s.begin(i), attnTile)])
+		fillInf(row[s.end(i):])
 	}
 }
 
-// firstKey is where the first tile begins that one of the queries sees.
-func firstKey(positions []int32, t0, t1 int) int {
-	first := t0
-	for t := t0; t < t1; t++ {
-		first = min(first, t-int(positions[t]))
+func fillInf(x []float32) {
+	for i := range x {
+		x[i] = negInf()
 	}
-	return max(first, 0) / attnTile * attnTile
+}
+
+// firstKey is where the tile begins that has the first key which query t, or one
+// after it, sees.
+func firstKey(positions []int32, t int) int {
+	return max(t-int(positions[t]), 0) / attnTile * attnTile
 }
 
 func allOnes(x []float32) bool {

@@ -104,7 +104,7 @@ func (b *backward) column(h, u0 int, acc bool) {
 	for t := u0; t < T; t += attnTile {
 		m := min(attnTile, T-t)
 		see := window{b.positions, t, u0, n}
-		if t > u0 && see.nothing(m) {
+		if t > u0 && see.nothing() {
 			continue
 		}
 		b.tile(h, see, m, acc || t > u0)
@@ -134,7 +134,7 @@ func (b *backward) tile(h int, see window, m int, acc bool) {
 		l.block(b.dqkv[dv+i*b.W:], b.p[from*attnTile+i:], g, rows, b.K, from, m-from, b.W, 1, attnTile, acc)
 		l.block(b.dqkv[dk+i*b.W:], b.ds[from*attnTile+i:], q, rows, b.K, from, m-from, b.W, 1, attnTile, acc)
 	}
-	more := see.u0 > firstKey(b.positions, t, t+m)
+	more := see.u0 > firstKey(b.positions, t)
 	see.groups(m, func(i, rows, end int) {
 		l.block(b.dqkv[dq+i*b.W:], b.ds[i*attnTile:], b.rows, rows, b.K, 0, end, b.W, attnTile, 1, more)
 	})
