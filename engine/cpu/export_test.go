@@ -57,3 +57,12 @@ func Bounded(o Options, packed, logits int) *Engine {
 	e.limits = limits{packed, logits}
 	return e
 }
+
+// Changes is how many steps each pass changed.
+func Changes(x engine.Executable) map[string]int {
+	count := map[string]int{}
+	for _, n := range x.(*executable).s.notes {
+		count[n.pass.name] += len(n.steps)
+	}
+	return count
+}

@@ -32,7 +32,7 @@ func drawn(rng *rand.Rand) (model.Spec, model.Batch) {
 	return s, b
 }
 
-// outcome is what two steps and a score leave behind.
+// outcome is what two steps, a score and a prompt leave behind.
 type outcome struct {
 	run
 	scored [][]byte
@@ -83,7 +83,15 @@ func outcomeOf(t *testing.T, e *cpu.Engine, s model.Spec, b model.Batch, policy 
 	score, c := compile(t, e, p)
 	feed(p, c, s, b, 3)
 	must(t, score.Run(c).Wait())
-	for _, a := range c.Out {
+	p, err = model.Extend("extend", s, l, 0, model.Window{N: b.T, M: 1, Slots: 1, T: b.T})
+	must(t, err)
+	extend, d := compile(t, e, p)
+	for n := range b.T {
+		program.View[int32](d.Input(p, "tokens"))[n] = int32(n % s.V)
+		program.View[int32](d.Input(p, "positions"))[n] = int32(n)
+	}
+	must(t, extend.Run(d).Wait())
+	for _, a := range slices.Concat(c.Out, d.Out) {
 		r.scored = append(r.scored, a.Bytes)
 	}
 	return r
@@ -103,5 +111,39 @@ func inSlots(t *testing.T, x engine.Executable, tr *trainer, slots, row int) {
 			feed(p, c, tr.spec, tr.batch, row+turn.Micro*tr.batch.B)
 		}
 		must(t, x.Run(c).Wait())
+	}
+}
+
+// TestPasses wants every pass to find what it is for in the programs of a model,
+// and no op to be lost or run twice.
+func TestPasses(t *testing.T) {
+	l := fast
+	l.Recompute = program.Selective
+	tr := newPrograms(t, cpu.New(cpu.Options{Threads: 1}), odd, l, model.Batch{B: 2, T: 67})
+	want := map[string]int{
+		"head": 1, "bias": 4 * odd.L, "rope": odd.L, "swiglu": odd.L, "residual": 2 * odd.L, "swiglu.grad": odd.L,
+		"norm.add": 2 * odd.L, "unrope": odd.L, "clear": len(odd.Whole()),
+	}
+	got := map[string]int{}
+	for _, x := range []engine.Executable{tr.accumulate, tr.update} {
+		for name, n := range cpu.Changes(x) {
+			got[name] += n
+		}
+		count := map[*program.Op]int{}
+		for _, st := range cpu.Steps(x) {
+			for _, op := range st.Ops {
+				count[op]++
+			}
+		}
+		for _, op := range x.Program().Ops {
+			if count[op] != 1 {
+				t.Errorf("%s: %v stands in %d steps", x.Program().Name, op.Kind, count[op])
+			}
+		}
+	}
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("pass %s: changes %d steps, want %d", name, got[name], n)
+		}
 	}
 }

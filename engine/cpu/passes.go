@@ -54,6 +54,10 @@ var passes = []pass{
 		"unrope", "the gradient of attention rotates a head back when it is complete", true,
 		following(program.OpRoPE, []program.Kind{program.OpAttentionGrad}, sameHeads),
 	},
+	{
+		"clear", "an update clears a gradient sum while it is in the caches", true,
+		(*schedule).fuseClear,
+	},
 	{"copies", "packed operands, statistics and logits get buffers in the arena", false, (*schedule).giveBuffers},
 	{"in place", "outputs may lie over operands that die, where each element is read before", false, (*schedule).allowOver},
 }
@@ -276,4 +280,28 @@ func (u *uses) sole(v *program.Value, k program.Kind) int {
 		return -1
 	}
 	return r[0]
+}
+
+// fuseClear appends the op that clears a gradient sum to the update that reads it,
+// if nothing in between touches the sum.
+func (s *schedule) fuseClear() (changed []*step) {
+	updates := map[*program.Value]*step{} // by the sum that they were the last to touch
+	for i, st := range s.steps {
+		op := st.first()
+		if op.Kind == program.OpZero && updates[op.Out[0]] != nil {
+			up := updates[op.Out[0]]
+			up.ops, up.out = append(up.ops, op), append(slices.Clip(up.out), op.Out[0])
+			s.steps[i] = nil
+			changed = append(changed, up)
+			delete(updates, op.Out[0])
+			continue
+		}
+		for _, v := range slices.Concat(st.in, st.out) {
+			delete(updates, v)
+		}
+		if op.Kind == program.OpAdamW && op.In[3].Role == program.State {
+			updates[op.In[3]] = st
+		}
+	}
+	return changed
 }

@@ -104,14 +104,19 @@ func sum(x []float64) (s float64) {
 	return s
 }
 
+// adamW clears the gradient sum too if that is part of the step, whether the
+// update is applied or not.
 func adamW(l *lowering) []phase {
 	p, m, v, g := l.in(0), l.in(1), l.in(2), l.in(3)
 	report, lr, t, a := l.wide(4), l.wide(5), l.wide(6), l.op.Attr.Adam
+	level, clears := l.level, l.st.op(program.OpZero) != nil
 	return []phase{over(len(p), flat, func(lo, hi int) {
-		if report[program.ReportApply] == 0 {
-			return
+		if report[program.ReportApply] != 0 {
+			step := kernel.NewAdamWStep(a.Beta1, a.Beta2, a.Eps, a.Decay, lr[0], int64(t[0]))
+			level.AdamW(p[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], float32(report[program.ReportScale]), step)
 		}
-		step := kernel.NewAdamWStep(a.Beta1, a.Beta2, a.Eps, a.Decay, lr[0], int64(t[0]))
-		l.level.AdamW(p[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], float32(report[program.ReportScale]), step)
+		if clears {
+			clear(g[lo:hi])
+		}
 	})}
 }
