@@ -5,6 +5,9 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,5 +128,43 @@ func TestProfileTable(t *testing.T) {
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestTrace: a trace is JSON of the trace event format; workers' boxes lie within
+// their steps, and those within their program's.
+func TestTrace(t *testing.T) {
+	p := profile{threads: 2, wall: time.Second, runs: []profiledRun{{
+		"update", 5 * time.Microsecond,
+		[]cpu.StepInfo{{Name: "clip"}, {Name: "adamw", Bytes: 8}},
+		[]cpu.StepTime{
+			{Begin: 0, Duration: 1000, Spans: []cpu.Span{{Tiles: 1, Begin: 100, Duration: 800, Busy: 800}}},
+			{Begin: 1500, Duration: 4000, Spans: []cpu.Span{
+				{Tiles: 3, Begin: 1600, Duration: 3000, Busy: 2500}, {Worker: 1, Tiles: 2, Begin: 1700, Duration: 3800, Busy: 3000},
+			}},
+		},
+	}}}
+	var out bytes.Buffer
+	if err := p.trace(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ TraceEvents []traceEvent }
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range got.TraceEvents {
+		if e.Phase == "M" {
+			lines = append(lines, fmt.Sprintf("%d is %v", e.Track, e.Args["name"]))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%d %s %.1f–%.1f", e.Track, e.Name, e.Begin, e.Begin+e.Duration))
+	}
+	want := []string{
+		"0 is steps", "1 is worker 0", "2 is worker 1",
+		"0 update 5.0–10.5", "0 clip 5.0–6.0", "1 clip 5.1–5.9", "0 adamw 6.5–10.5", "1 adamw 6.6–9.6", "2 adamw 6.7–10.5",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 }
