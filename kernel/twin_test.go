@@ -35,7 +35,7 @@ func newBench(t testing.TB, l Level) bench {
 
 // size is a dimension: small, often at the edge of an unrolled loop.
 func (b bench) size(most int) int {
-	all := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 31, 33, 61, 64, 65, 67, 127, 129, 255, 257}
+	all := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 16, 17, 31, 32, 33, 48, 61, 64, 65, 67, 127, 128, 129, 255, 257}
 	for {
 		if n := all[b.IntN(len(all))]; n <= most {
 			return n
