@@ -4,6 +4,8 @@
 
 package kernel
 
+// n is a multiple of 16, rows and heads are at least 1; ld, lds and skip are bytes.
+
 //go:noescape
 func addAVX512(y, a, b *float32, n int)
 
@@ -118,6 +120,7 @@ func softmaxAVX2(s *float32, lds, rows int, scale float32, top, part, corr *floa
 //go:noescape
 func softmaxGradAVX2(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
 
+// atAdd: y = a + b.
 func atAdd(l Level, y, a, b *float32, n int) {
 	if l == AVX512 {
 		addAVX512(y, a, b, n)
@@ -126,6 +129,7 @@ func atAdd(l Level, y, a, b *float32, n int) {
 	addAVX2(y, a, b, n)
 }
 
+// atScale: y = c·x.
 func atScale(l Level, y, x *float32, n int, c float32) {
 	if l == AVX512 {
 		scaleAVX512(y, x, n, c)
@@ -134,6 +138,7 @@ func atScale(l Level, y, x *float32, n int, c float32) {
 	scaleAVX2(y, x, n, c)
 }
 
+// atNorm: y = w·(x·r).
 func atNorm(l Level, y, x, w *float32, n int, r float32) {
 	if l == AVX512 {
 		normAVX512(y, x, w, n, r)
@@ -142,6 +147,7 @@ func atNorm(l Level, y, x, w *float32, n int, r float32) {
 	normAVX2(y, x, w, n, r)
 }
 
+// atNormGradX: d = r·(w·dy − x·c).
 func atNormGradX(l Level, d, dy, x, w *float32, n int, c, r float32) {
 	if l == AVX512 {
 		normGradXAVX512(d, dy, x, w, n, c, r)
@@ -150,6 +156,7 @@ func atNormGradX(l Level, d, dy, x, w *float32, n int, c, r float32) {
 	normGradXAVX2(d, dy, x, w, n, c, r)
 }
 
+// atNormGradW: d += dy·(x·r).
 func atNormGradW(l Level, d, dy, x *float32, n int, r float32) {
 	if l == AVX512 {
 		normGradWAVX512(d, dy, x, n, r)
@@ -158,6 +165,7 @@ func atNormGradW(l Level, d, dy, x *float32, n int, r float32) {
 	normGradWAVX2(d, dy, x, n, r)
 }
 
+// atSwiglu: y = a/(1+e^−a)·u.
 func atSwiglu(l Level, y, a, u *float32, n int) {
 	if l == AVX512 {
 		swigluAVX512(y, a, u, n)
@@ -166,6 +174,7 @@ func atSwiglu(l Level, y, a, u *float32, n int) {
 	swigluAVX2(y, a, u, n)
 }
 
+// atSwigluGrad: d = dy·u·σ·(1 + a·(1−σ)) and e = dy·σ·a with σ = 1/(1+e^−a).
 func atSwigluGrad(l Level, d, e, dy, a, u *float32, n int) {
 	if l == AVX512 {
 		swigluGradAVX512(d, e, dy, a, u, n)
@@ -174,6 +183,7 @@ func atSwigluGrad(l Level, d, e, dy, a, u *float32, n int) {
 	swigluGradAVX2(d, e, dy, a, u, n)
 }
 
+// atAdamw: The update of AdamW.
 func atAdamw(l Level, p, m, v, dy *float32, n int, scale float32, s *AdamWStep) {
 	if l == AVX512 {
 		adamwAVX512(p, m, v, dy, n, scale, s)
@@ -182,6 +192,7 @@ func atAdamw(l Level, p, m, v, dy *float32, n int, scale float32, s *AdamWStep) 
 	adamwAVX2(p, m, v, dy, n, scale, s)
 }
 
+// atExp: y = e^(x−c), 0 below 2^−126; c is at least x or little less.
 func atExp(l Level, y, x *float32, n int, c float32) {
 	if l == AVX512 {
 		expAVX512(y, x, n, c)
@@ -190,6 +201,7 @@ func atExp(l Level, y, x *float32, n int, c float32) {
 	expAVX2(y, x, n, c)
 }
 
+// atSoftmaxEnd: corr = e^corr, sum = sum·corr + part.
 func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
 	if l == AVX512 {
 		softmaxEndAVX512(corr, sum, part, n)
@@ -198,6 +210,7 @@ func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
 	softmaxEndAVX2(corr, sum, part, n)
 }
 
+// atDot: Σ x·y.
 func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
 	if l == AVX512 {
 		return dotAVX512(x, y, n, tail)
@@ -205,6 +218,7 @@ func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
 	return dotAVX2(x, y, n, tail)
 }
 
+// atDot3: Σ x·y·z.
 func atDot3(l Level, x, y, z *float32, n int, tail *float32) float32 {
 	if l == AVX512 {
 		return dot3AVX512(x, y, z, n, tail)
@@ -212,6 +226,7 @@ func atDot3(l Level, x, y, z *float32, n int, tail *float32) float32 {
 	return dot3AVX2(x, y, z, n, tail)
 }
 
+// atHighest: The maximum of x, NaN left out.
 func atHighest(l Level, x *float32, n int, tail *float32) float32 {
 	if l == AVX512 {
 		return highestAVX512(x, n, tail)
@@ -219,6 +234,7 @@ func atHighest(l Level, x *float32, n int, tail *float32) float32 {
 	return highestAVX2(x, n, tail)
 }
 
+// atExpSum: Σ e^(x−c), terms below 2^−126 left out; c is at least x or little less.
 func atExpSum(l Level, x *float32, n int, tail *float32, c float32) float32 {
 	if l == AVX512 {
 		return expSumAVX512(x, n, tail, c)
@@ -226,6 +242,7 @@ func atExpSum(l Level, x *float32, n int, tail *float32, c float32) float32 {
 	return expSumAVX2(x, n, tail, c)
 }
 
+// atSquares: The squares of x, in float64, added up in 16 lanes.
 func atSquares(l Level, lanes *float64, x *float32, n int, tail *float32) {
 	if l == AVX512 {
 		squaresAVX512(lanes, x, n, tail)
@@ -234,6 +251,8 @@ func atSquares(l Level, lanes *float64, x *float32, n int, tail *float32) {
 	squaresAVX2(lanes, x, n, tail)
 }
 
+// atTurn: y, z = u·cos − v·sign·sin, v·cos + u·sign·sin for heads of halves of n numbers; skip
+// is from the end of a half to the next head's.
 func atTurn(l Level, y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32) {
 	if l == AVX512 {
 		turnAVX512(y, z, u, v, cos, sin, n, heads, skip, sign)
@@ -242,6 +261,7 @@ func atTurn(l Level, y, z, u, v, cos, sin *float32, n, heads, skip int, sign flo
 	turnAVX2(y, z, u, v, cos, sin, n, heads, skip, sign)
 }
 
+// atScaleRow: x *= f[i] for rows of n numbers; skip is from the end of a row to the next.
 func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 	if l == AVX512 {
 		scaleRowAVX512(x, f, n, rows, skip)
@@ -250,6 +270,8 @@ func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 	scaleRowAVX2(x, f, n, rows, skip)
 }
 
+// atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
+// corr becomes the old top less the new one, part the sums.
 func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, corr *float32) {
 	if l == AVX512 {
 		softmaxAVX512(s, lds, rows, scale, top, part, corr)
@@ -258,6 +280,7 @@ func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, cor
 	softmaxAVX2(s, lds, rows, scale, top, part, corr)
 }
 
+// atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
 	if l == AVX512 {
 		softmaxGradAVX512(p, d, ld, rows, scale, lse, delta)

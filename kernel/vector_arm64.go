@@ -4,6 +4,8 @@
 
 package kernel
 
+// n is a multiple of 16, rows and heads are at least 1; ld, lds and skip are bytes.
+
 //go:noescape
 func addNEON(y, a, b *float32, n int)
 
@@ -61,78 +63,99 @@ func softmaxNEON(s *float32, lds, rows int, scale float32, top, part, corr *floa
 //go:noescape
 func softmaxGradNEON(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
 
+// atAdd: y = a + b.
 func atAdd(l Level, y, a, b *float32, n int) {
 	addNEON(y, a, b, n)
 }
 
+// atScale: y = c·x.
 func atScale(l Level, y, x *float32, n int, c float32) {
 	scaleNEON(y, x, n, c)
 }
 
+// atNorm: y = w·(x·r).
 func atNorm(l Level, y, x, w *float32, n int, r float32) {
 	normNEON(y, x, w, n, r)
 }
 
+// atNormGradX: d = r·(w·dy − x·c).
 func atNormGradX(l Level, d, dy, x, w *float32, n int, c, r float32) {
 	normGradXNEON(d, dy, x, w, n, c, r)
 }
 
+// atNormGradW: d += dy·(x·r).
 func atNormGradW(l Level, d, dy, x *float32, n int, r float32) {
 	normGradWNEON(d, dy, x, n, r)
 }
 
+// atSwiglu: y = a/(1+e^−a)·u.
 func atSwiglu(l Level, y, a, u *float32, n int) {
 	swigluNEON(y, a, u, n)
 }
 
+// atSwigluGrad: d = dy·u·σ·(1 + a·(1−σ)) and e = dy·σ·a with σ = 1/(1+e^−a).
 func atSwigluGrad(l Level, d, e, dy, a, u *float32, n int) {
 	swigluGradNEON(d, e, dy, a, u, n)
 }
 
+// atAdamw: The update of AdamW.
 func atAdamw(l Level, p, m, v, dy *float32, n int, scale float32, s *AdamWStep) {
 	adamwNEON(p, m, v, dy, n, scale, s)
 }
 
+// atExp: y = e^(x−c), 0 below 2^−126; c is at least x or little less.
 func atExp(l Level, y, x *float32, n int, c float32) {
 	expNEON(y, x, n, c)
 }
 
+// atSoftmaxEnd: corr = e^corr, sum = sum·corr + part.
 func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
 	softmaxEndNEON(corr, sum, part, n)
 }
 
+// atDot: Σ x·y.
 func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
 	return dotNEON(x, y, n, tail)
 }
 
+// atDot3: Σ x·y·z.
 func atDot3(l Level, x, y, z *float32, n int, tail *float32) float32 {
 	return dot3NEON(x, y, z, n, tail)
 }
 
+// atHighest: The maximum of x, NaN left out.
 func atHighest(l Level, x *float32, n int, tail *float32) float32 {
 	return highestNEON(x, n, tail)
 }
 
+// atExpSum: Σ e^(x−c), terms below 2^−126 left out; c is at least x or little less.
 func atExpSum(l Level, x *float32, n int, tail *float32, c float32) float32 {
 	return expSumNEON(x, n, tail, c)
 }
 
+// atSquares: The squares of x, in float64, added up in 16 lanes.
 func atSquares(l Level, lanes *float64, x *float32, n int, tail *float32) {
 	squaresNEON(lanes, x, n, tail)
 }
 
+// atTurn: y, z = u·cos − v·sign·sin, v·cos + u·sign·sin for heads of halves of n numbers; skip
+// is from the end of a half to the next head's.
 func atTurn(l Level, y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32) {
 	turnNEON(y, z, u, v, cos, sin, n, heads, skip, sign)
 }
 
+// atScaleRow: x *= f[i] for rows of n numbers; skip is from the end of a row to the next.
 func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 	scaleRowNEON(x, f, n, rows, skip)
 }
 
+// atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
+// corr becomes the old top less the new one, part the sums.
 func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, corr *float32) {
 	softmaxNEON(s, lds, rows, scale, top, part, corr)
 }
 
+// atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
 	softmaxGradNEON(p, d, ld, rows, scale, lse, delta)
 }

@@ -6,63 +6,86 @@
 
 package kernel
 
+// n is a multiple of 16, rows and heads are at least 1; ld, lds and skip are bytes.
+
+// atAdd: y = a + b.
 func atAdd(l Level, y, a, b *float32, n int) {
 }
 
+// atScale: y = c·x.
 func atScale(l Level, y, x *float32, n int, c float32) {
 }
 
+// atNorm: y = w·(x·r).
 func atNorm(l Level, y, x, w *float32, n int, r float32) {
 }
 
+// atNormGradX: d = r·(w·dy − x·c).
 func atNormGradX(l Level, d, dy, x, w *float32, n int, c, r float32) {
 }
 
+// atNormGradW: d += dy·(x·r).
 func atNormGradW(l Level, d, dy, x *float32, n int, r float32) {
 }
 
+// atSwiglu: y = a/(1+e^−a)·u.
 func atSwiglu(l Level, y, a, u *float32, n int) {
 }
 
+// atSwigluGrad: d = dy·u·σ·(1 + a·(1−σ)) and e = dy·σ·a with σ = 1/(1+e^−a).
 func atSwigluGrad(l Level, d, e, dy, a, u *float32, n int) {
 }
 
+// atAdamw: The update of AdamW.
 func atAdamw(l Level, p, m, v, dy *float32, n int, scale float32, s *AdamWStep) {
 }
 
+// atExp: y = e^(x−c), 0 below 2^−126; c is at least x or little less.
 func atExp(l Level, y, x *float32, n int, c float32) {
 }
 
+// atSoftmaxEnd: corr = e^corr, sum = sum·corr + part.
 func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
 }
 
+// atDot: Σ x·y.
 func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
 	return 0
 }
 
+// atDot3: Σ x·y·z.
 func atDot3(l Level, x, y, z *float32, n int, tail *float32) float32 {
 	return 0
 }
 
+// atHighest: The maximum of x, NaN left out.
 func atHighest(l Level, x *float32, n int, tail *float32) float32 {
 	return 0
 }
 
+// atExpSum: Σ e^(x−c), terms below 2^−126 left out; c is at least x or little less.
 func atExpSum(l Level, x *float32, n int, tail *float32, c float32) float32 {
 	return 0
 }
 
+// atSquares: The squares of x, in float64, added up in 16 lanes.
 func atSquares(l Level, lanes *float64, x *float32, n int, tail *float32) {
 }
 
+// atTurn: y, z = u·cos − v·sign·sin, v·cos + u·sign·sin for heads of halves of n numbers; skip
+// is from the end of a half to the next head's.
 func atTurn(l Level, y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32) {
 }
 
+// atScaleRow: x *= f[i] for rows of n numbers; skip is from the end of a row to the next.
 func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 }
 
+// atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
+// corr becomes the old top less the new one, part the sums.
 func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, corr *float32) {
 }
 
+// atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
 }

@@ -11,7 +11,7 @@ const keyTile = 64
 // blocks are kernels of several rows; distances of rows are in bytes.
 var blocks = []definition{
 	{
-		name: "turn", doc: "turn turns heads by their position: y, z = u·cos − v·sign·sin, v·cos + u·sign·sin.\n// n is half a head, skip the bytes from the end of a half to the next head's.",
+		name: "turn", doc: "y, z = u·cos − v·sign·sin, v·cos + u·sign·sin for heads of halves of n numbers; skip\nis from the end of a half to the next head's.",
 		params: join(ptrs("y", "z", "u", "v", "cos", "sin"), params("int", "n", "heads", "skip"), float("sign")),
 		body: func(k *kern) {
 			c, s, i := k.local("c"), k.local("s"), k.local("i")
@@ -34,7 +34,7 @@ var blocks = []definition{
 		},
 	},
 	{
-		name: "scaleRow", doc: "scaleRow is x *= f[i] for rows of n numbers; skip is from the end of a row to the next.",
+		name: "scaleRow", doc: "x *= f[i] for rows of n numbers; skip is from the end of a row to the next.",
 		params: join(ptrs("x", "f"), params("int", "n", "rows", "skip")),
 		body: func(k *kern) {
 			i := k.local("i")
@@ -49,12 +49,12 @@ var blocks = []definition{
 		},
 	},
 	{
-		name: "softmax", doc: "softmax turns rows of 64 scores into exponentials; corr becomes the old top less\n// the new one, part the sums.",
+		name: "softmax", doc: "s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;\ncorr becomes the old top less the new one, part the sums.",
 		params: join(ptrs("s"), params("int", "lds", "rows"), float("scale"), ptrs("top", "part", "corr")),
 		body:   softmax,
 	},
 	{
-		name: "softmaxGrad", doc: "softmaxGrad is the gradient of rows of 64 scores.",
+		name: "softmaxGrad", doc: "p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.",
 		params: join(ptrs("p", "d"), params("int", "ld", "rows"), float("scale"), ptrs("lse", "delta")),
 		body: func(k *kern) {
 			k.repeat("rows", func() {

@@ -47,12 +47,14 @@ func vectorGo(defs []definition, levels ...string) *text {
 		t.p("//go:build !amd64 && !arm64\n")
 	}
 	t.p("package kernel\n")
+	t.p("// n is a multiple of 16, rows and heads are at least 1; ld, lds and skip are bytes.\n")
 	for _, level := range levels {
 		for _, d := range defs {
 			t.p("//go:noescape\nfunc %s%s%s\n", d.name, level, d.signature())
 		}
 	}
 	for _, d := range defs {
+		t.p("// at%s: %s", title(d.name), strings.ReplaceAll(d.doc, "\n", "\n// "))
 		t.p("func at%s(l Level, %s {", title(d.name), d.signature()[1:])
 		back := ""
 		if d.result {
