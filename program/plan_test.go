@@ -296,3 +296,28 @@ func with(s model.Spec, change func(*model.Spec)) model.Spec {
 	change(&s)
 	return s
 }
+
+// TestPlanSteps: an output goes over an operand only if that dies at the step and
+// has its size; what a step alone touches lives while it runs.
+func TestPlanSteps(t *testing.T) {
+	value := func(n int) *program.Value {
+		return &program.Value{Name: "v", Role: program.Temp, Type: half.F32, Shape: []int{n}}
+	}
+	a, b, c, d, own := value(16), value(16), value(16), value(32), value(64)
+	plan := program.PlanSteps([]program.Step{
+		{Out: []*program.Value{a}},
+		{In: []*program.Value{a}, Out: []*program.Value{b}, Over: [][2]*program.Value{{b, a}}}, // a lives on
+		{In: []*program.Value{a, b}, Out: []*program.Value{c, own}, Over: [][2]*program.Value{{c, b}, {own, a}}},
+		{In: []*program.Value{c}, Out: []*program.Value{d}, Over: [][2]*program.Value{{d, c}}}, // larger
+	}, 2, []*program.Value{d}, 1)
+	if plan.Spots[a] == plan.Spots[b] || plan.Spots[b] != plan.Spots[c] || plan.Spots[c] == plan.Spots[d] {
+		t.Errorf("places %v, want c over b alone", plan.Spots)
+	}
+	if want := []int{64, 128, 384, 192}; !slices.Equal(plan.Live, want) || plan.Peak != 384 {
+		t.Errorf("alive %v, peak %d, want %v", plan.Live, plan.Peak, want)
+	}
+	two := program.PlanSteps([]program.Step{{Out: []*program.Value{a}}, {In: []*program.Value{a}}}, 1, nil, 2)
+	if !two.Spots[a].Saved || two.Bytes != 2*64 {
+		t.Errorf("%+v: want a slot for what crosses the cut", two)
+	}
+}

@@ -43,6 +43,7 @@ type Engine struct {
 	tables  map[rotation]*[2][]float32
 	pages   []pages // what buffers lie in
 	rooms   []pages // what each worker's scratch lies in
+	touch   toucher
 	limits  limits
 	plain   bool // no step is fused
 	closed  bool

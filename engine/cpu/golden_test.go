@@ -42,7 +42,7 @@ func TestLosses(t *testing.T) {
 				near(t, fmt.Sprintf("%v: loss of step %d", k, n+1), r[:1], want[n][:1], 1e-6)
 				near(t, fmt.Sprintf("%v: norm of step %d", k, n+1), r[1:], want[n][1:], 1e-5)
 			}
-			golden(t, fmt.Sprintf("d%d.%s.txt", s.D, name), file.Bytes())
+			golden(t, fmt.Sprintf("losses/d%d.%s.txt", s.D, name), file.Bytes())
 		}
 	}
 }
@@ -62,7 +62,7 @@ func losses(t *testing.T, e engine.Engine, s model.Spec) (all [][]float64) {
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	name = filepath.Join("testdata", "losses", name)
+	name = filepath.Join("testdata", name)
 	if *update {
 		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		must(t, os.WriteFile(name, got, 0o644))
@@ -71,4 +71,16 @@ func golden(t *testing.T, name string, got []byte) {
 	if must(t, err); !bytes.Equal(got, want) {
 		t.Errorf("%s: got\n%s, want\n%s", name, got, want)
 	}
+}
+
+// TestPrint wants the passes and steps of a small model to be those in a file.
+func TestPrint(t *testing.T) {
+	l := fast
+	l.Recompute = program.Selective
+	s := model.Spec{L: 1, D: 64, H: 4, G: 2, K: 16, F: 96, V: 500, MaxT: 64, Eps: 1e-5, Rope: program.Rope{Theta: 10_000}}
+	p, err := model.Accumulate(s, l, 0, model.Batch{B: 2, T: 64})
+	must(t, err)
+	var file bytes.Buffer
+	must(t, cpu.Print(&file, p, cpu.Options{Level: kernel.Portable}, 2))
+	golden(t, "accumulate.txt", file.Bytes())
 }

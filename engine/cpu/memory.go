@@ -5,6 +5,8 @@ package cpu
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"pleach/program"
@@ -15,6 +17,33 @@ import (
 type pages struct {
 	data   []byte
 	mapped []byte // the whole mapping, nil if the memory is Go's
+}
+
+// toucher has the system bring new memory while the engine is not at work yet:
+// while weights are read or made, by one thread mostly. Otherwise the first run
+// waits for all of it, and where a system has to clear gigabytes, or to ask the
+// one below it for them, that takes as long as the run. It changes no byte.
+type toucher struct {
+	one     sync.Mutex // at a time
+	stopped atomic.Bool
+	running sync.WaitGroup
+}
+
+// start begins to bring the memory of p.
+func (t *toucher) start(p pages) {
+	if p.mapped != nil {
+		t.running.Go(func() {
+			t.one.Lock()
+			defer t.one.Unlock()
+			p.populate(&t.stopped)
+		})
+	}
+}
+
+// end stops, and returns when nothing is running.
+func (t *toucher) end() {
+	t.stopped.Store(true)
+	t.running.Wait()
 }
 
 // heap is n bytes of zeros that begin at a cache line, in Go's memory.
@@ -32,6 +61,7 @@ func heap(n int) []byte {
 func (e *Engine) allocate(n int) []byte {
 	p := newPages(n)
 	e.pages = append(e.pages, p)
+	e.touch.start(p)
 	return p.data
 }
 
@@ -53,6 +83,7 @@ func aligned(n int) int { return (n + program.Align - 1) &^ (program.Align - 1) 
 
 // release gives all memory back. Nothing of the engine may be used afterwards.
 func (e *Engine) release() {
+	e.touch.end()
 	for _, p := range append(slices.Clip(e.pages), e.rooms...) {
 		p.release()
 	}

@@ -4,6 +4,7 @@
 package cpu
 
 import (
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -39,5 +40,16 @@ func newPages(n int) pages {
 func (p pages) release() {
 	if p.mapped != nil {
 		_ = unix.Munmap(p.mapped)
+	}
+}
+
+// populate brings all pages, a piece after the other, until stopped is true. A
+// system that cannot brings them when they are touched.
+func (p pages) populate(stopped *atomic.Bool) {
+	const piece = 8 * hugePage
+	for b := p.data; len(b) > 0 && !stopped.Load(); b = b[min(piece, len(b)):] {
+		if unix.Madvise(b[:min(piece, len(b))], unix.MADV_POPULATE_WRITE) != nil {
+			return
+		}
 	}
 }

@@ -73,7 +73,7 @@ func (s *schedule) printSteps(b *strings.Builder, plan *program.Plan) {
 	fmt.Fprintf(t, "#\tstep\toutputs ← operands\tFLOPs\tbytes\town buffers\tscratch\tlive\n")
 	for i, st := range s.steps {
 		if i == s.cut && i > 0 {
-			fmt.Fprintf(t, "— cut —\n")
+			fmt.Fprintf(t, "\t— cut —\t\t\t\t\t\t\n")
 		}
 		fmt.Fprintf(t, "%d\t%s\t%s\t%d\t%d\t%s\t%d\t%d\n", i, st.name(), st.operands(plan), st.flops(), st.bytes(),
 			st.buffers(plan), 4*st.scratch, plan.Live[i])
