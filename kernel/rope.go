@@ -80,28 +80,44 @@ func turn(y, z, u, v, cos, sin []float32, inverse bool) {
 }
 
 // turnHeads is RoPE of the heads of a row in assembly, where the second product
-// of each sum is fused. Halves of heads that do not fill vectors are turned in
-// arrays that do.
+// of each sum is fused.
 func turnHeads(l Level, y, x, cos, sin []float32, heads, K int, inverse bool) {
 	half, sign := len(cos), float32(1)
 	if inverse {
 		sign = -1
 	}
-	if half > 0 && half%lanes == 0 {
-		y, x = y[:heads*K], x[:heads*K]
-		atTurn(l, &y[0], &y[half], &x[0], &x[half], &cos[0], &sin[0], half, heads, 4*(K-half), sign)
-		return
+	y, x = y[:heads*K], x[:heads*K]
+	w := whole(half)
+	if w > 0 && heads > 0 {
+		atTurn(l, &y[0], &y[half], &x[0], &x[half], &cos[0], &sin[0], w, heads, 4*(K-w), sign)
 	}
-	for j := 0; j < heads*K; j += K {
-		for i := 0; i < half; i += lanes {
-			var u, v, c, s [lanes]float32
-			n := copy(c[:], cos[i:])
-			copy(s[:], sin[i:])
-			copy(u[:n], x[j+i:])
-			copy(v[:n], x[j+half+i:])
-			atTurn(l, &u[0], &v[0], &u[0], &v[0], &c[0], &s[0], lanes, 1, 0, sign)
-			copy(y[j+i:], u[:n])
-			copy(y[j+half+i:], v[:n])
+	if w < half {
+		turnEnds(l, y, x, cos[w:], sin[w:], heads, K, sign)
+	}
+}
+
+// turnEnds turns the ends of halves, fewer than 16 elements each, those of as
+// many heads at a time as fit a vector.
+func turnEnds(l Level, y, x, cos, sin []float32, heads, K int, sign float32) {
+	var u, v, c, s [lanes]float32
+	n, half := len(cos), K/2
+	fit := lanes / n
+	for i := range fit {
+		copy(c[i*n:], cos)
+		copy(s[i*n:], sin)
+	}
+	for first := 0; first < heads; first += fit {
+		last := min(first+fit, heads)
+		for h, at := first, 0; h < last; h, at = h+1, at+n {
+			end := x[h*K : h*K+2*half]
+			copy(u[at:at+n], end[half-n:half])
+			copy(v[at:at+n], end[2*half-n:])
+		}
+		atTurn(l, &u[0], &v[0], &u[0], &v[0], &c[0], &s[0], lanes, 1, 0, sign)
+		for h, at := first, 0; h < last; h, at = h+1, at+n {
+			end := y[h*K : h*K+2*half]
+			copy(end[half-n:half], u[at:at+n])
+			copy(end[2*half-n:], v[at:at+n])
 		}
 	}
 }
