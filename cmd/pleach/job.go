@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"pleach/blob"
 	"pleach/ckpt"
@@ -396,7 +397,14 @@ func (p *prepared) begin(write func(name string, lo int, x []float32) error) err
 		return p.recipe.Errorf("model.init", "%v", err)
 	}
 	return p.model.Transfer(func(t model.Tensor, lo int, dst []float32) error {
-		in.Fill(dst, p.model.Spec, t, p.recipe.Seed, lo)
+		// A value does not depend on the cut: threads share a piece.
+		var filling sync.WaitGroup
+		for n := len(dst)/p.options.Threads + 1; len(dst) > 0; {
+			part, at := dst[:min(n, len(dst))], lo
+			filling.Go(func() { in.Fill(part, p.model.Spec, t, p.recipe.Seed, at) })
+			dst, lo = dst[len(part):], lo+len(part)
+		}
+		filling.Wait()
 		return nil
 	}, write)
 }
