@@ -28,9 +28,9 @@ BASE < internal/golden, internal/lint;
 # Rooms that know no other room.
 BASE < half, blob, config, token, template, track;
 
-# A suite for every store, and a generator of tables.
+# A suite for every store, and generators of tables and of assembly.
 blob < blob/blobtest;
-BASE < token/gen;
+BASE < token/gen, kernel/gen;
 
 # Numbers, files, ranks.
 half < kernel, program;
