@@ -10,6 +10,9 @@ const (
 	// piece is how many elements a call into assembly gets: Go cannot stop a
 	// goroutine there, so a call must be short. A fold begins anew in each.
 	piece = 1 << 15
+
+	columns    = 64              // that a sum over rows takes at once, and
+	columnRows = piece / columns // the rows of a call
 )
 
 // whole is the part of n ≤ piece elements that fills vectors.

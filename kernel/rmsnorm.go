@@ -87,7 +87,17 @@ func (l Level) RMSNormGradX(dx, dy, x, w, r []float32) {
 //
 // x and dy are [N,D] with N = len(r), dw is [D].
 func (l Level) RMSNormGradW(dw, dy, x, r []float32, d0, d1 int) {
-	D, ws := len(dw), dw[d0:d1]
+	D := len(dw)
+	if l != Portable {
+		for ; d0+columns <= d1; d0 += columns {
+			for n := 0; n < len(r); n += columnRows {
+				rows := min(columnRows, len(r)-n)
+				gs, xs := dy[n*D+d0:][:(rows-1)*D+columns], x[n*D+d0:][:(rows-1)*D+columns]
+				atNormGradRows(l, &dw[d0], &gs[0], &xs[0], &r[n], rows, 4*D)
+			}
+		}
+	}
+	ws := dw[d0:d1]
 	for n, r := range r {
 		xs, gs := x[n*D:][d0:d1], dy[n*D:][d0:d1]
 		if l != Portable {

@@ -55,7 +55,17 @@ func (l Level) AddBias(y, x, b []float32) {
 // dy is [N,O] with O = len(db).
 func (l Level) BiasGrad(db, dy []float32, o0, o1 int) {
 	O := len(db)
-	for n := range rows(len(dy), O) {
+	N := rows(len(dy), O)
+	if l != Portable {
+		for ; o0+columns <= o1; o0 += columns {
+			for n := 0; n < N; n += columnRows {
+				h := min(columnRows, N-n)
+				gs := dy[n*O+o0:][:(h-1)*O+columns]
+				atAddRows(l, &db[o0], &gs[0], h, 4*O)
+			}
+		}
+	}
+	for n := range N {
 		l.AddInto(db[o0:o1], dy[n*O:][o0:o1])
 	}
 }

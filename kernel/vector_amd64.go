@@ -59,6 +59,12 @@ func turnAVX512(y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32)
 func scaleRowAVX512(x, f *float32, n, rows, skip int)
 
 //go:noescape
+func normGradRowsAVX512(d, dy, x, r *float32, rows, ld int)
+
+//go:noescape
+func addRowsAVX512(d, x *float32, rows, ld int)
+
+//go:noescape
 func softmaxAVX512(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 
 //go:noescape
@@ -114,6 +120,12 @@ func turnAVX2(y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32)
 
 //go:noescape
 func scaleRowAVX2(x, f *float32, n, rows, skip int)
+
+//go:noescape
+func normGradRowsAVX2(d, dy, x, r *float32, rows, ld int)
+
+//go:noescape
+func addRowsAVX2(d, x *float32, rows, ld int)
 
 //go:noescape
 func softmaxAVX2(s *float32, lds, rows int, scale float32, top, part, corr *float32)
@@ -269,6 +281,24 @@ func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 		return
 	}
 	scaleRowAVX2(x, f, n, rows, skip)
+}
+
+// atNormGradRows: d += dy·(x·r[i]) for rows of 64 columns, row by row.
+func atNormGradRows(l Level, d, dy, x, r *float32, rows, ld int) {
+	if l == AVX512 {
+		normGradRowsAVX512(d, dy, x, r, rows, ld)
+		return
+	}
+	normGradRowsAVX2(d, dy, x, r, rows, ld)
+}
+
+// atAddRows: d += x for rows of 64 columns, row by row.
+func atAddRows(l Level, d, x *float32, rows, ld int) {
+	if l == AVX512 {
+		addRowsAVX512(d, x, rows, ld)
+		return
+	}
+	addRowsAVX2(d, x, rows, ld)
 }
 
 // atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;

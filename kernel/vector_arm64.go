@@ -59,6 +59,12 @@ func turnNEON(y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32)
 func scaleRowNEON(x, f *float32, n, rows, skip int)
 
 //go:noescape
+func normGradRowsNEON(d, dy, x, r *float32, rows, ld int)
+
+//go:noescape
+func addRowsNEON(d, x *float32, rows, ld int)
+
+//go:noescape
 func softmaxNEON(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 
 //go:noescape
@@ -148,6 +154,16 @@ func atTurn(l Level, y, z, u, v, cos, sin *float32, n, heads, skip int, sign flo
 // atScaleRow: x *= f[i] for rows of n numbers; skip is from the end of a row to the next.
 func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 	scaleRowNEON(x, f, n, rows, skip)
+}
+
+// atNormGradRows: d += dy·(x·r[i]) for rows of 64 columns, row by row.
+func atNormGradRows(l Level, d, dy, x, r *float32, rows, ld int) {
+	normGradRowsNEON(d, dy, x, r, rows, ld)
+}
+
+// atAddRows: d += x for rows of 64 columns, row by row.
+func atAddRows(l Level, d, x *float32, rows, ld int) {
+	addRowsNEON(d, x, rows, ld)
 }
 
 // atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;

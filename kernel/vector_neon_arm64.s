@@ -1760,6 +1760,234 @@ end2:
 	CBNZ R3, row1
 	RET
 
+// func normGradRowsNEON(d, dy, x, r *float32, rows, ld int)
+TEXT ·normGradRowsNEON(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD dy+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD r+24(FP), R3
+	MOVD rows+32(FP), R4
+	MOVD ld+40(FP), R5
+	FMOVQ 0(R0), F16
+	FMOVQ 16(R0), F17
+	FMOVQ 32(R0), F18
+	FMOVQ 48(R0), F19
+	WORD $0x4eb01e00 // orr v0.16b, v16.16b, v16.16b
+	WORD $0x4eb11e21 // orr v1.16b, v17.16b, v17.16b
+	WORD $0x4eb21e42 // orr v2.16b, v18.16b, v18.16b
+	WORD $0x4eb31e63 // orr v3.16b, v19.16b, v19.16b
+	FMOVQ 64(R0), F16
+	FMOVQ 80(R0), F17
+	FMOVQ 96(R0), F18
+	FMOVQ 112(R0), F19
+	WORD $0x4eb01e04 // orr v4.16b, v16.16b, v16.16b
+	WORD $0x4eb11e25 // orr v5.16b, v17.16b, v17.16b
+	WORD $0x4eb21e46 // orr v6.16b, v18.16b, v18.16b
+	WORD $0x4eb31e67 // orr v7.16b, v19.16b, v19.16b
+	FMOVQ 128(R0), F16
+	FMOVQ 144(R0), F17
+	FMOVQ 160(R0), F18
+	FMOVQ 176(R0), F19
+	WORD $0x4eb01e08 // orr v8.16b, v16.16b, v16.16b
+	WORD $0x4eb11e29 // orr v9.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4a // orr v10.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6b // orr v11.16b, v19.16b, v19.16b
+	FMOVQ 192(R0), F16
+	FMOVQ 208(R0), F17
+	FMOVQ 224(R0), F18
+	FMOVQ 240(R0), F19
+	WORD $0x4eb01e0c // orr v12.16b, v16.16b, v16.16b
+	WORD $0x4eb11e2d // orr v13.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4e // orr v14.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6f // orr v15.16b, v19.16b, v19.16b
+row1:
+	FMOVS 0(R3), F16
+	WORD $0x4e040610 // dup v16.4s, v16.s[0]
+	FMOVS 0(R3), F17
+	WORD $0x4e040631 // dup v17.4s, v17.s[0]
+	FMOVS 0(R3), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	FMOVS 0(R3), F19
+	WORD $0x4e040673 // dup v19.4s, v19.s[0]
+	FMOVQ 0(R2), F20
+	FMOVQ 16(R2), F21
+	FMOVQ 32(R2), F22
+	FMOVQ 48(R2), F23
+	WORD $0x6e30de94 // fmul v20.4s, v20.4s, v16.4s
+	WORD $0x6e31deb5 // fmul v21.4s, v21.4s, v17.4s
+	WORD $0x6e32ded6 // fmul v22.4s, v22.4s, v18.4s
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	FMOVQ 0(R1), F24
+	FMOVQ 16(R1), F25
+	FMOVQ 32(R1), F26
+	FMOVQ 48(R1), F27
+	WORD $0x4e38ce80 // fmla v0.4s, v20.4s, v24.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e3acec2 // fmla v2.4s, v22.4s, v26.4s
+	WORD $0x4e3bcee3 // fmla v3.4s, v23.4s, v27.4s
+	FMOVQ 64(R2), F20
+	FMOVQ 80(R2), F21
+	FMOVQ 96(R2), F22
+	FMOVQ 112(R2), F23
+	WORD $0x6e30de94 // fmul v20.4s, v20.4s, v16.4s
+	WORD $0x6e31deb5 // fmul v21.4s, v21.4s, v17.4s
+	WORD $0x6e32ded6 // fmul v22.4s, v22.4s, v18.4s
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	FMOVQ 64(R1), F24
+	FMOVQ 80(R1), F25
+	FMOVQ 96(R1), F26
+	FMOVQ 112(R1), F27
+	WORD $0x4e38ce84 // fmla v4.4s, v20.4s, v24.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e3acec6 // fmla v6.4s, v22.4s, v26.4s
+	WORD $0x4e3bcee7 // fmla v7.4s, v23.4s, v27.4s
+	FMOVQ 128(R2), F20
+	FMOVQ 144(R2), F21
+	FMOVQ 160(R2), F22
+	FMOVQ 176(R2), F23
+	WORD $0x6e30de94 // fmul v20.4s, v20.4s, v16.4s
+	WORD $0x6e31deb5 // fmul v21.4s, v21.4s, v17.4s
+	WORD $0x6e32ded6 // fmul v22.4s, v22.4s, v18.4s
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	FMOVQ 128(R1), F24
+	FMOVQ 144(R1), F25
+	FMOVQ 160(R1), F26
+	FMOVQ 176(R1), F27
+	WORD $0x4e38ce88 // fmla v8.4s, v20.4s, v24.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e3aceca // fmla v10.4s, v22.4s, v26.4s
+	WORD $0x4e3bceeb // fmla v11.4s, v23.4s, v27.4s
+	FMOVQ 192(R2), F20
+	FMOVQ 208(R2), F21
+	FMOVQ 224(R2), F22
+	FMOVQ 240(R2), F23
+	WORD $0x6e30de90 // fmul v16.4s, v20.4s, v16.4s
+	WORD $0x6e31deb1 // fmul v17.4s, v21.4s, v17.4s
+	WORD $0x6e32ded2 // fmul v18.4s, v22.4s, v18.4s
+	WORD $0x6e33def3 // fmul v19.4s, v23.4s, v19.4s
+	FMOVQ 192(R1), F20
+	FMOVQ 208(R1), F21
+	FMOVQ 224(R1), F22
+	FMOVQ 240(R1), F23
+	WORD $0x4e34ce0c // fmla v12.4s, v16.4s, v20.4s
+	WORD $0x4e35ce2d // fmla v13.4s, v17.4s, v21.4s
+	WORD $0x4e36ce4e // fmla v14.4s, v18.4s, v22.4s
+	WORD $0x4e37ce6f // fmla v15.4s, v19.4s, v23.4s
+	ADD R5, R1, R1
+	ADD R5, R2, R2
+	ADD $4, R3, R3
+	SUB $1, R4, R4
+	CBNZ R4, row1
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
+// func addRowsNEON(d, x *float32, rows, ld int)
+TEXT ·addRowsNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD rows+16(FP), R2
+	MOVD ld+24(FP), R3
+	FMOVQ 0(R0), F16
+	FMOVQ 16(R0), F17
+	FMOVQ 32(R0), F18
+	FMOVQ 48(R0), F19
+	WORD $0x4eb01e00 // orr v0.16b, v16.16b, v16.16b
+	WORD $0x4eb11e21 // orr v1.16b, v17.16b, v17.16b
+	WORD $0x4eb21e42 // orr v2.16b, v18.16b, v18.16b
+	WORD $0x4eb31e63 // orr v3.16b, v19.16b, v19.16b
+	FMOVQ 64(R0), F16
+	FMOVQ 80(R0), F17
+	FMOVQ 96(R0), F18
+	FMOVQ 112(R0), F19
+	WORD $0x4eb01e04 // orr v4.16b, v16.16b, v16.16b
+	WORD $0x4eb11e25 // orr v5.16b, v17.16b, v17.16b
+	WORD $0x4eb21e46 // orr v6.16b, v18.16b, v18.16b
+	WORD $0x4eb31e67 // orr v7.16b, v19.16b, v19.16b
+	FMOVQ 128(R0), F16
+	FMOVQ 144(R0), F17
+	FMOVQ 160(R0), F18
+	FMOVQ 176(R0), F19
+	WORD $0x4eb01e08 // orr v8.16b, v16.16b, v16.16b
+	WORD $0x4eb11e29 // orr v9.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4a // orr v10.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6b // orr v11.16b, v19.16b, v19.16b
+	FMOVQ 192(R0), F16
+	FMOVQ 208(R0), F17
+	FMOVQ 224(R0), F18
+	FMOVQ 240(R0), F19
+	WORD $0x4eb01e0c // orr v12.16b, v16.16b, v16.16b
+	WORD $0x4eb11e2d // orr v13.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4e // orr v14.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6f // orr v15.16b, v19.16b, v19.16b
+row1:
+	FMOVQ 0(R1), F16
+	FMOVQ 16(R1), F17
+	FMOVQ 32(R1), F18
+	FMOVQ 48(R1), F19
+	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	FMOVQ 64(R1), F16
+	FMOVQ 80(R1), F17
+	FMOVQ 96(R1), F18
+	FMOVQ 112(R1), F19
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
+	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ 128(R1), F16
+	FMOVQ 144(R1), F17
+	FMOVQ 160(R1), F18
+	FMOVQ 176(R1), F19
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ 192(R1), F16
+	FMOVQ 208(R1), F17
+	FMOVQ 224(R1), F18
+	FMOVQ 240(R1), F19
+	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	ADD R3, R1, R1
+	SUB $1, R2, R2
+	CBNZ R2, row1
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
 // func softmaxNEON(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 TEXT ·softmaxNEON(SB), NOSPLIT, $0-56
 	MOVD s+0(FP), R0

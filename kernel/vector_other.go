@@ -82,6 +82,14 @@ func atTurn(l Level, y, z, u, v, cos, sin *float32, n, heads, skip int, sign flo
 func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 }
 
+// atNormGradRows: d += dy·(x·r[i]) for rows of 64 columns, row by row.
+func atNormGradRows(l Level, d, dy, x, r *float32, rows, ld int) {
+}
+
+// atAddRows: d += x for rows of 64 columns, row by row.
+func atAddRows(l Level, d, x *float32, rows, ld int) {
+}
+
 // atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
 // corr becomes the old top less the new one, part the sums.
 func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, corr *float32) {

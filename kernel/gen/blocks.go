@@ -49,6 +49,37 @@ var blocks = []definition{
 		},
 	},
 	{
+		name: "normGradRows", doc: "d += dy·(x·r[i]) for rows of 64 columns, row by row.",
+		params: join(ptrs("d", "dy", "x", "r"), params("int", "rows", "ld")),
+		body: func(k *kern) {
+			d := k.columns("d")
+			k.repeat("rows", func() {
+				r := k.spread("r")
+				for i := range d {
+					k.to(d[i], opFMA, k.mul(k.loadAt("x", 64*i), r), k.loadAt("dy", 64*i), d[i])
+				}
+				k.step("dy", "ld")
+				k.step("x", "ld")
+				k.step("r", 4)
+			})
+			k.put("d", d)
+		},
+	},
+	{
+		name: "addRows", doc: "d += x for rows of 64 columns, row by row.",
+		params: join(ptrs("d", "x"), params("int", "rows", "ld")),
+		body: func(k *kern) {
+			d := k.columns("d")
+			k.repeat("rows", func() {
+				for i := range d {
+					k.to(d[i], opAdd, d[i], k.loadAt("x", 64*i))
+				}
+				k.step("x", "ld")
+			})
+			k.put("d", d)
+		},
+	},
+	{
 		name: "softmax", doc: "s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;\ncorr becomes the old top less the new one, part the sums.",
 		params: join(ptrs("s"), params("int", "lds", "rows"), float("scale"), ptrs("top", "part", "corr")),
 		body:   softmax,
@@ -73,6 +104,20 @@ var blocks = []definition{
 			})
 		},
 	},
+}
+
+// columns holds 64 columns of a row that sums go to, and put writes them back.
+func (k *kern) columns(p string) (d []*val) {
+	for i := range 4 {
+		d = append(d, k.hold(k.loadAt(p, 64*i)))
+	}
+	return d
+}
+
+func (k *kern) put(p string, d []*val) {
+	for i := range d {
+		k.storeAt(p, 64*i, d[i])
+	}
 }
 
 // softmax finds the maxima of all rows, then the exponentials of all: processors
