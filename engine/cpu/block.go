@@ -29,7 +29,7 @@ func bias(l *lowering) []phase {
 
 func biasGrad(l *lowering) []phase {
 	dy, dc := l.in(0), l.in(1)
-	return []phase{over(len(dc), l.share(len(dc), 16), func(lo, hi int) { l.level.BiasGrad(dc, dy, lo, hi) })}
+	return []phase{over(len(dc), upTo(l.share(len(dc), 16), 64), func(lo, hi int) { l.level.BiasGrad(dc, dy, lo, hi) })}
 }
 
 func rmsNorm(l *lowering) []phase {
@@ -52,7 +52,7 @@ func rmsNormGrad(l *lowering) []phase {
 	D, r := len(w), l.own(0)
 	return []phase{
 		over(len(r), rowTile, func(lo, hi int) { l.level.RMSNormInv(r[lo:hi], x[lo*D:hi*D], D, eps) }),
-		over(D, l.share(D, 16), func(lo, hi int) { l.level.RMSNormGradW(dw, dy, x, r, lo, hi) }),
+		over(D, upTo(l.share(D, 16), 64), func(lo, hi int) { l.level.RMSNormGradW(dw, dy, x, r, lo, hi) }),
 		rmsNormGradX(l, r),
 	}
 }
