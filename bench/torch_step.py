@@ -6,7 +6,7 @@
 The same architecture, sizes, optimizer and count of FLOPs, written as a careful user would write
 them: products of fused weights, scaled_dot_product_attention, the fused AdamW, torch.compile on
 request. Prints one JSON object with the keys of `pleach bench step --json`. peak_gflops is 0:
-PyTorch has no loop of multiply-adds in registers.
+PyTorch has no loop that would show it.
 
     python bench/torch_step.py --config d512 --threads 2 --compile
 """

@@ -43,8 +43,9 @@ func newBench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench [gemm | ops | step]",
 		Short: "How fast this machine trains, beside what it could at best",
-		Long: `Bench measures the peak of the processor (a loop of multiply-adds in registers)
-and the read bandwidth of its memory, and beside them
+		Long: `Bench measures the peak of the processor (the innermost loop of products, over
+operands in the first-level cache) and the read bandwidth of its memory, and
+beside them
 
   step  training steps on random ids: tokens per second, share of the peak, memory,
         start-up time, and where the time of a step goes; this is the default
