@@ -126,6 +126,23 @@ func (p *multiplier) gated(l *lowering) func(worker int, c cell) {
 	}
 }
 
+// gatedStrip is gated for whole rows.
+func (p *multiplier) gatedStrip(l *lowering) func(worker int, c cell) {
+	bias, y, F := p.bias(l), l.f32(p.st.last().Out[0]), p.cols
+	x := p.stored(l, p.st.last().In[0])
+	return func(worker int, c cell) {
+		z := p.scratch(worker)
+		if x != nil {
+			z = x[2*c.i*F:]
+		}
+		for part := range 2 {
+			p.multiply(z[part*F:], 2*F, part, c, nil)
+			bias(z[part*F:], 2*F, part, c)
+		}
+		p.level.SwiGLU(y[c.i*F:][:c.m*F], z[:2*c.m*F], F)
+	}
+}
+
 // stored is where v lies, nil if it has no memory.
 func (p *multiplier) stored(l *lowering, v *program.Value) []float32 {
 	for _, o := range p.st.out {
@@ -154,6 +171,18 @@ func (p *multiplier) gatedGrad(l *lowering) func(worker int, c cell) {
 			copy(dx[gate:][:c.n], pair)
 			copy(dx[up:][:c.n], pair[c.n:])
 		}
+	}
+}
+
+// gatedGradStrip is gatedGrad for whole rows.
+func (p *multiplier) gatedGradStrip(l *lowering) func(worker int, c cell) {
+	op, F := p.st.last(), p.cols
+	x, dx := l.f32(op.In[0]), l.f32(op.Out[0])
+	return func(worker int, c cell) {
+		du := p.scratch(worker)[:c.m*F]
+		p.multiply(du, F, 0, c, nil)
+		at, n := 2*c.i*F, 2*c.m*F
+		p.level.SwiGLUGrad(dx[at:][:n], du, x[at:][:n], F)
 	}
 }
 

@@ -14,6 +14,11 @@ const (
 	cellRows = 64
 	cellCols = 192
 
+	// A gated product makes whole rows of gate and up, so many at a time, if they
+	// are no longer than this: then nothing is copied.
+	stripRows = 32
+	stripLen  = 4096
+
 	// No more rows do not pay for a packed copy of the weights. Each panel is packed
 	// when it is needed, in long pieces: memory is read fastest in long rows.
 	fewRows  = 16
@@ -75,8 +80,19 @@ func (p *product) few() bool { return p.rows <= fewRows }
 // width is the columns of a cell in each part.
 func (p *product) width() int { return min(upTo(cellCols, p.unit), p.cols) }
 
-// productNeeds: a packed copy of w or of a chunk of it, and a cell where one is
-// not made in place.
+// gated reports whether the step ends with swiglu or its gradient.
+func (p *product) gated() bool {
+	k := p.st.last().Kind
+	return k == program.OpSwiGLU || k == program.OpSwiGLUGrad
+}
+
+// short reports whether a gated product may be made in strips of whole rows.
+func (p *product) short() bool {
+	return p.gated() && !p.few() && p.chunk == p.cols && 2*p.cols <= stripLen
+}
+
+// productNeeds: a packed copy of w or of a chunk of it, and a cell or a strip where
+// one is not made in place.
 func productNeeds(s *schedule, st *step) {
 	p := productOf(s, st)
 	if p.few() {
@@ -92,6 +108,9 @@ func productNeeds(s *schedule, st *step) {
 		st.scratch += 2 * cell
 	case program.OpSwiGLUGrad:
 		st.scratch += cell + 2*p.width()
+	}
+	if p.short() {
+		st.scratch = max(st.scratch, 2*p.cols*min(stripRows, p.rows))
 	}
 }
 
@@ -164,9 +183,26 @@ func linear(l *lowering) []phase {
 		if !m.few() {
 			phases = append(phases, part.pack(l))
 		}
-		phases = append(phases, part.cells(l, part.finish(l)))
+		phases = append(phases, part.tiles(l))
 	}
 	return phases
+}
+
+// tiles is the phase that makes the columns at hand: in strips where it may, and
+// there are enough of them for all workers.
+func (p *multiplier) tiles(l *lowering) phase {
+	n := across(stripRows, p.rows)
+	if !p.short() || l.x.e.threads > 1 && n < 8*l.x.e.threads {
+		return p.cells(l, p.finish(l))
+	}
+	strip := p.gatedStrip(l)
+	if p.st.last().Kind == program.OpSwiGLUGrad {
+		strip = p.gatedGradStrip(l)
+	}
+	return phase{tiles: n, run: func(worker, tile int) {
+		i := tile * stripRows
+		strip(worker, cell{i, 0, min(stripRows, p.rows-i), p.cols})
+	}}
 }
 
 // cells is the phase that makes all cells of the columns at hand. A tile is
