@@ -50,9 +50,7 @@ func (in Init) Fill(dst []float32, s Spec, t Tensor, seed uint64, lo int) {
 		return
 	}
 	std, stream := in.std(s, t.Name), rng.New(seed, "init "+t.Name)
-	for i := range dst {
-		dst[i] = float32(std * stream.Normal(uint64(lo+i)))
-	}
+	stream.Normals(dst, uint64(lo), float32(std))
 }
 
 func (in Init) std(s Spec, tensor string) float64 {

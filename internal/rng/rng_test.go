@@ -42,7 +42,7 @@ func TestMoments(t *testing.T) {
 		kurtosis       float64 // fourth central moment over the variance squared
 	}{
 		{"uniform", Stream.Float64, 0.5, 1.0 / 12, 1.8},
-		{"normal", Stream.Normal, 0, 1, 3},
+		{"normal", normal, 0, 1, 3},
 	} {
 		s := New(1, "moments")
 		sum, sq := 0.0, 0.0
@@ -72,6 +72,64 @@ func TestPurpose(t *testing.T) {
 	}
 }
 
+// normal is one number of Stream.Normals.
+func normal(s Stream, i uint64) float64 {
+	var x [1]float32
+	s.Normals(x[:], i, 1)
+	return float64(x[0])
+}
+
+// TestNormal compares every kind of word with the quantile of its tail, and a call
+// with its parts.
+func TestNormal(t *testing.T) {
+	q := quantiles()
+	check := func(w uint32) {
+		want := math.Sqrt2 * math.Erfcinv(math.Ldexp(float64(w|1), -32))
+		if w&1 == 1 {
+			want = -want
+		}
+		if got := float64(q.normal(w)); math.Abs(got-want) > 1.2e-4*math.Abs(want)+1e-9 {
+			t.Errorf("word %#x: got %v, want %v", w, got, want)
+		}
+	}
+	for b := range 32 {
+		for _, w := range []uint32{1 << b, 1<<b - 1, 1<<b + 1, 3 << b, ^uint32(0) >> b} {
+			check(w)
+			check(w ^ 1)
+		}
+	}
+	for i := range uint64(10_000) {
+		check(New(5, "words").Word(i))
+	}
+	whole, parts := make([]float32, 23), make([]float32, 23)
+	s := New(6, "parts")
+	s.Normals(whole, 5, 0.5)
+	s.Normals(parts[:6], 5, 0.5)
+	s.Normals(parts[6:], 11, 0.5)
+	if !slices.Equal(whole, parts) {
+		t.Errorf("in two calls: got %v, want %v", parts, whole)
+	}
+}
+
+// TestNormalTails: how many of a million lie beyond 1, 2, 3 and 4.
+func TestNormalTails(t *testing.T) {
+	const n = 1_000_000
+	x := make([]float32, n)
+	New(7, "tails").Normals(x, 0, 1)
+	for k := 1; k <= 4; k++ {
+		beyond := 0
+		for _, v := range x {
+			if math.Abs(float64(v)) > float64(k) {
+				beyond++
+			}
+		}
+		p := math.Erfc(float64(k) / math.Sqrt2)
+		if z := (float64(beyond) - n*p) / math.Sqrt(n*p*(1-p)); math.Abs(z) > 4.5 {
+			t.Errorf("beyond %d: got %d of a million, want %.0f", k, beyond, n*p)
+		}
+	}
+}
+
 func TestPerm(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 17, 1000} {
 		p := New(3, "perm").Perm(n)
@@ -84,5 +142,13 @@ func TestPerm(t *testing.T) {
 	}
 	if slices.Equal(New(3, "perm").Perm(50), New(4, "perm").Perm(50)) {
 		t.Error("permutations do not depend on the seed")
+	}
+}
+
+func BenchmarkNormals(b *testing.B) {
+	x := make([]float32, 4096)
+	b.SetBytes(int64(len(x)))
+	for b.Loop() {
+		New(1, "speed").Normals(x, 0, 1)
 	}
 }
