@@ -188,8 +188,9 @@ func checkSteps(t *testing.T, got map[int64]track.Step, want []golden.Step) {
 
 // checkSums compares Σx and Σx² of every parameter with the float64 loop's. A
 // sum of many signs is judged by √(n·Σx²). The biases of k_proj have almost no
-// gradient, and AdamW divides by its size: 1.2e-5 is what PyTorch's own float32
-// loop misses there.
+// gradient, as a constant in all scores of a query changes nothing, and AdamW
+// divides by its size: what is left is the rounding of sums, in their order. 1.2e-5
+// is what PyTorch's own float32 loop misses there, our levels up to 1e-4.
 func checkSums(t *testing.T, checkpoint, dir string) {
 	t.Helper()
 	set, err := weights.OpenDir(checkpoint)
@@ -213,7 +214,7 @@ func checkSums(t *testing.T, checkpoint, dir string) {
 		}
 		tol := 2e-6
 		if strings.HasSuffix(w.Name, "k_proj.bias") {
-			tol = 5e-5
+			tol = 2e-4
 		}
 		s := want[w.Name]
 		scale := math.Sqrt(float64(len(x)) * s.SumSq64)
