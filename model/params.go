@@ -156,3 +156,16 @@ func (s Spec) Count() int {
 	}
 	return n
 }
+
+// TrainFLOPs is what forward and backward of a batch compute at least, counted as
+// the field does: 6 for each token and each weight but the embedding's gather, and
+// attention's two products three times over half of the square. What an engine
+// computes twice does not count.
+func (s Spec) TrainFLOPs(b Batch) float64 {
+	weights := s.Count()
+	if !s.Tied {
+		weights -= s.V * s.D
+	}
+	tokens := float64(b.N())
+	return 6*float64(weights)*tokens + float64(s.L)*6*tokens*float64(b.T)*float64(s.H*s.K)
+}

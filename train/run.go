@@ -16,6 +16,7 @@ import (
 	"pleach/data"
 	"pleach/internal/fault"
 	"pleach/internal/unit"
+	"pleach/model"
 	"pleach/track"
 )
 
@@ -65,7 +66,7 @@ func begin(j Job) (*run, error) {
 	if r.stepper, err = NewStepper(j.Engine, j.Config.Spec, j.Layout, j.Batch, j.AdamW); err != nil {
 		return nil, err
 	}
-	r.flops = float64(r.stepper.accumulate.Program().Cost().FLOPs) * float64(j.Rows/j.Batch.B)
+	r.flops = j.Config.Spec.TrainFLOPs(model.Batch{B: j.Rows, T: j.Batch.T})
 	info := j.Engine.Info()
 	r.state = State{
 		Seed: j.Seed, Recipe: j.Recipe, Engine: info.Engine, Level: info.Level, Mesh: axes(j.Layout.Mesh),

@@ -43,9 +43,8 @@ func newBench() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench [gemm | ops | step]",
 		Short: "How fast this machine trains, beside what it could at best",
-		Long: `Bench measures the peak of the processor (the innermost loop of products, over
-operands in the first-level cache) and the read bandwidth of its memory, and
-beside them
+		Long: `Bench measures the peak of the processor (multiplications and additions in its
+widest registers) and the read bandwidth of its memory, and beside them
 
   step  training steps on random ids: tokens per second, share of the peak, memory,
         start-up time, and where the time of a step goes; this is the default
@@ -181,18 +180,6 @@ func benchSpec(config string) (model.Spec, error) {
 		}
 	}
 	return s, nil
-}
-
-// stepFLOPs is what a step of so many sequences of T ids computes, counted as
-// others do: forward and backward 6 for each weight but the embedding's gather and
-// each token, and attention's two products, three times, over half of the square.
-func stepFLOPs(rows, T int, s model.Spec) float64 {
-	weights := s.Count()
-	if !s.Tied {
-		weights -= s.V * s.D
-	}
-	tokens := float64(rows * T)
-	return 6*float64(weights)*tokens + float64(s.L)*6*tokens*float64(T)*float64(s.H*s.K)
 }
 
 // meant is a hint at the word that got was probably meant to be.

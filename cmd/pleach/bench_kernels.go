@@ -70,7 +70,7 @@ func (b *bench) kernels(ctx context.Context, what string, cases []kernelCase) (*
 		e := cpu.New(b.options())
 		info = e.Info()
 		lines, err := b.kernel(e, c)
-		peakOf(e, &peak)
+		peak.add(e.Peak())
 		e.Close()
 		if err != nil {
 			return nil, fmt.Errorf("bench: %s: %w", c.name, err)

@@ -82,41 +82,11 @@ func (n noise) tooNoisy() string {
 	return strings.Join(why, "; ")
 }
 
-// peakOf samples the peak of an engine's processors.
-func peakOf(e *cpu.Engine, into *samples) { into.add(machinePeak(e.Options())) }
-
-// machinePeak is the FLOP/s that all threads of an engine reach together in the
-// innermost loop of products, over operands that stay in the first-level cache:
-// a few per cent below what the processor does in registers.
-func machinePeak(o cpu.Options) float64 {
-	const m, k = 64, 128
-	const lasting = 8 * time.Millisecond
-	n := o.Level.PanelWidth()
-	rates := make([]float64, o.Threads)
-	inParallel(o.Threads, func(i int) {
-		a, c, b := make([]float32, m*k), make([]float32, m*n), make([]float32, o.Level.PanelLen(n, k))
-		o.Level.MultiplyN(c, a, b, m, n, k, n, k, false)
-		flops, began := 0.0, time.Now()
-		for time.Since(began) < lasting {
-			for range 8 {
-				o.Level.MultiplyN(c, a, b, m, n, k, n, k, false)
-				flops += 2 * m * k * float64(n)
-			}
-		}
-		rates[i] = flops / time.Since(began).Seconds()
-	})
-	all := 0.0
-	for _, r := range rates {
-		all += r
-	}
-	return all
-}
-
 // bestPeak is the peak for whoever has no time to watch it move.
-func bestPeak(o cpu.Options) float64 {
+func bestPeak(e *cpu.Engine) float64 {
 	best := 0.0
 	for range 4 {
-		best = max(best, machinePeak(o))
+		best = max(best, e.Peak())
 	}
 	return best
 }

@@ -91,7 +91,7 @@ func (b *bench) step(ctx context.Context) (*stepReport, error) {
 		return nil, err
 	}
 	seen := beginWatch()
-	peakOf(s.e.Engine, &peak)
+	peak.add(s.e.Engine.Peak())
 	for range b.steps {
 		if err := interrupted(ctx); err != nil {
 			return nil, err
@@ -101,11 +101,11 @@ func (b *bench) step(ctx context.Context) (*stepReport, error) {
 			return nil, err
 		}
 		steps.add(took)
-		peakOf(s.e.Engine, &peak) // the clock of a processor moves
+		peak.add(s.e.Engine.Peak()) // the clock of a processor moves
 	}
 	r.Noise = noise{peak.spread(), steps.spread(), seen.others(info.Threads), info.Threads}
 	r.PeakRSS = peakRSS()
-	r.settle(steps, peak, stepFLOPs(b.rows, b.seq, b.spec))
+	r.settle(steps, peak, b.spec.TrainFLOPs(model.Batch{B: b.rows, T: b.seq}))
 	if err := r.takeProfile(s); err != nil {
 		return nil, err
 	}

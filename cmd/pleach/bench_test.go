@@ -38,7 +38,7 @@ func TestBenchConfigs(t *testing.T) {
 		if n != want || tt.parameters > 0 && n != tt.parameters {
 			t.Errorf("%s: got %d parameters, want %d", tt.config, n, want)
 		}
-		if got := stepFLOPs(4, 512, s); tt.flops > 0 && got != tt.flops {
+		if got := s.TrainFLOPs(model.Batch{B: 4, T: 512}); tt.flops > 0 && got != tt.flops {
 			t.Errorf("%s: got %.0f FLOPs, want %.0f", tt.config, got, tt.flops)
 		}
 	}
@@ -52,7 +52,7 @@ func TestTiedFLOPs(t *testing.T) {
 	s := model.Spec{L: 1, D: 8, H: 2, G: 2, K: 4, F: 16, V: 32, Tied: true}
 	loose := s
 	loose.Tied = false
-	if a, b := stepFLOPs(1, 4, s), stepFLOPs(1, 4, loose); a != b {
+	if a, b := s.TrainFLOPs(model.Batch{B: 1, T: 4}), loose.TrainFLOPs(model.Batch{B: 1, T: 4}); a != b {
 		t.Errorf("tied: got %v, want %v", a, b)
 	}
 }

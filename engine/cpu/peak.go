@@ -5,30 +5,46 @@ package cpu
 
 import (
 	"time"
+
+	"pleach/kernel"
 )
 
-// Peak measures what the engine's products reach at best, in FLOP/s: all workers
-// multiply matrices that stay in their caches, for about 30 ms. It is the peak of
-// the kernels, not of the processor.
+// peakTime is how long a sample of the peak lasts.
+const peakTime = 8 * time.Millisecond
+
+// Peak measures for 8 ms how many FLOP/s all workers together reach at most:
+// multiplications and additions of the level's widest vectors that touch no
+// memory. Portable Go cannot promise that; there it is the innermost loop of
+// products, over operands in the first-level cache.
 func (e *Engine) Peak() float64 {
-	const n, runs = 96, 4
-	k := e.level
-	type matrices struct{ a, b, c, scratch []float32 }
-	work := make([]matrices, e.threads)
-	for i := range work {
-		work[i] = matrices{
-			make([]float32, n*n), make([]float32, n*n), make([]float32, n*n), make([]float32, k.GemmScratch()),
-		}
+	rates := make([]float64, e.threads)
+	e.pool.do(&job{phase: phase{tiles: e.threads, run: func(_, tile int) { rates[tile] = rate(peakWork(e.level)) }}})
+	sum := 0.0
+	for _, r := range rates {
+		sum += r
 	}
-	j := &job{phase: phase{tiles: runs * e.threads, run: func(worker, _ int) {
-		m := &work[worker]
-		k.GemmNN(m.c, m.a, m.b, n, n, n, n, n, n, false, m.scratch)
-	}}}
-	best, flops := 0.0, float64(j.tiles)*2*n*n*n
-	for start := time.Now(); time.Since(start) < 30*time.Millisecond; {
-		t := time.Now()
-		e.pool.do(j)
-		best = max(best, flops/time.Since(t).Seconds())
+	return sum
+}
+
+// rate is the FLOP/s of work that returns its FLOPs.
+func rate(work func() int) float64 {
+	work()
+	flops, began := 0, time.Now()
+	for time.Since(began) < peakTime {
+		flops += work()
 	}
-	return best
+	return float64(flops) / time.Since(began).Seconds()
+}
+
+// peakWork is some tens of microseconds of a level's best.
+func peakWork(l kernel.Level) func() int {
+	if l != kernel.Portable {
+		return func() int { return l.PeakFLOPs(5000) }
+	}
+	const m, n, k = 64, 64, 64
+	a, c, b := make([]float32, m*k), make([]float32, m*n), make([]float32, l.PanelLen(n, k))
+	return func() int {
+		l.MultiplyN(c, a, b, m, n, k, n, k, false)
+		return 2 * m * n * k
+	}
 }
