@@ -17,7 +17,7 @@ const (
 	// A gated product makes whole rows of gate and up, so many at a time, if they
 	// are no longer than this: then nothing is copied.
 	stripRows = 32
-	stripLen  = 4096
+	stripLen  = 8192
 
 	// No more rows do not pay for a packed copy of the weights. Each panel is packed
 	// when it is needed, in long pieces: memory is read fastest in long rows.
