@@ -3,7 +3,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // A product's inner loop is a tile: m rows by v vectors of C in registers, to
 // which k steps add an outer product each. A step loads v vectors of B and
@@ -101,7 +104,8 @@ func (s shape) amd64Tile(t *text, m, v int) {
 		return fmt.Sprintf("(AX)(%s*%d)", odd[r], n)
 	}
 	b0, free := m*v, s.names-m*v-v
-	step := func() {
+	step := func(u int) {
+		t.p("\tPREFETCHT1 %s", strings.Replace(row(u%m), "AX", "R13", 1))
 		for i := range v {
 			t.p("\tVMOVUPS %d(BX), %s", i*s.lanes*4, s.reg(b0+i))
 		}
@@ -112,15 +116,16 @@ func (s shape) amd64Tile(t *text, m, v int) {
 				t.p("\tVFMADD231PS %s, %s, %s", s.reg(b0+i), x, s.reg(r*v+i))
 			}
 		}
-		t.p("\tADDQ R9, AX\n\tADDQ R10, BX")
+		t.p("\tADDQ R9, AX\n\tADDQ R9, R13\n\tADDQ R10, BX")
 	}
-	const unroll = 4
+	t.p("\tMOVQ R8, R13\n\tIMULQ $%d, R13\n\tADDQ AX, R13", m)
+	const unroll = 8
 	t.p("\tSUBQ $%d, DX\n\tJLT rest\n\tPCALIGN $32\nloop:", unroll)
-	for range unroll {
-		step()
+	for u := range unroll {
+		step(u)
 	}
 	t.p("\tSUBQ $%d, DX\n\tJGE loop\nrest:\n\tADDQ $%d, DX\n\tJZ store\ntail:", unroll, unroll)
-	step()
+	step(0)
 	t.p("\tSUBQ $1, DX\n\tJNZ tail\nstore:")
 	for r := range m {
 		for i := range v {
