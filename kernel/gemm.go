@@ -24,8 +24,7 @@ const (
 	blockN = 192 // columns: a multiple of every panel's width
 	blockM = 96  // rows of a transposed A, of which blockK steps stay there too
 
-	fewRows = 16  // fewer rows do not pay for a block: panels are packed one by one
-	fewK    = 128 // and so short that one stays in the first-level cache
+	fewRows = 16 // fewer rows do not pay for a block: panels are packed one by one, long ones
 )
 
 // tiling is the largest tile of a level.
@@ -288,10 +287,74 @@ func (l Level) GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, s
 		plainDots(c, a, b, m, n, k, ldc, lda, ldb)
 		return
 	}
+	if l.readsOnce() && m <= 2*fewest {
+		n0, k0 := l.fewDots(c, a, b, m, n, k, ldc, lda, ldb, acc)
+		if n0 > 0 && k0 < k {
+			l.packedNT(c, a[k0:], b[k0:], m, n0, k-k0, ldc, lda, ldb, true, scratch)
+		}
+		if n0 < n {
+			l.packedNT(c[n0:], a, b[n0*ldb:], m, n-n0, k, ldc, lda, ldb, acc, scratch)
+		}
+		return
+	}
+	l.packedNT(c, a, b, m, n, k, ldc, lda, ldb, acc, scratch)
+}
+
+// packedNT is GemmNT by way of panels.
+func (l Level) packedNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, scratch []float32) {
 	l.blocks(m, n, k, func(j, p, w, d int) {
 		l.PackNT(scratch, b[j*ldb+p:], w, d, ldb)
 		l.MultiplyN(c[j:], a[p:], scratch, m, w, d, ldc, lda, acc || p > 0)
 	})
+}
+
+// fewest is the most rows of A that one reading of B serves in fewDots, which
+// turns B in registers, so fast that memory is what it waits for. For more than
+// twice as many, packed panels are faster.
+const fewest = 4
+
+// readsOnce says whether the level has a kernel for that.
+func (l Level) readsOnce() bool { return l == AVX2 || l == AVX512 }
+
+// fewDots is GemmNT for the first n0 columns and k0 steps, which it returns: those
+// that fill vectors.
+func (l Level) fewDots(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool) (n0, k0 int) {
+	lanes := tilings[l].lanes
+	n0, k0 = n/lanes*lanes, k/lanes*lanes
+	if n0 == 0 || k0 == 0 {
+		return 0, 0
+	}
+	_, _ = a[(m-1)*lda+k-1], b[(n-1)*ldb+k-1]
+	var at [16]int
+	for i := range at {
+		at[i] = 4 * ldb * i
+	}
+	for j := 0; j < n0; j += lanes {
+		next := j + lanes // its rows come next
+		if next+lanes > n {
+			next = j
+		}
+		for i := 0; i < m; i += fewest {
+			l.fewColumns(c[i*ldc+j:], a[i*lda:], b[j*ldb:], b[next*ldb:], min(fewest, m-i), k0, ldc, lda, &at, acc)
+		}
+	}
+	return n0, k0
+}
+
+// fewColumns is a vector of columns for up to fewest rows.
+func (l Level) fewColumns(c, a, b, next []float32, m, k, ldc, lda int, at *[16]int, acc bool) {
+	const most = 256 // blocks of a call
+	lanes := tilings[l].lanes
+	var sums [fewest * 16]float32
+	for i := 0; acc && i < m; i++ {
+		copy(sums[i*lanes:], c[i*ldc:][:lanes])
+	}
+	for p := 0; p < k; p += most * lanes {
+		few(l, m, &sums[0], &a[p], 4*lda, &b[p], at, &next[min(p*lanes, len(next)-1)], min(most, (k-p)/lanes))
+	}
+	for i := range m {
+		copy(c[i*ldc:][:lanes], sums[i*lanes:])
+	}
 }
 
 // GemmNN is C = A·B, or C += A·B if acc: the gradient of a linear layer's input.
@@ -325,7 +388,8 @@ func (l Level) blocks(m, n, k int, f func(j, p, w, d int)) {
 	case l == Portable:
 		cols, steps = plainN, plainK
 	case m < fewRows:
-		cols, steps = tilings[l].width, fewK
+		cols = tilings[l].width
+		steps = blockK * blockN / cols
 	}
 	for j := 0; j < n; j += cols {
 		for p := 0; p < k; p += steps {

@@ -86,6 +86,18 @@ func transAVX512(dst *float32, ds int, src *float32, at *[16]int, blocks int)
 func peakAVX512(rounds int)
 
 //go:noescape
+func fewAVX512_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewAVX512_2(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewAVX512_3(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewAVX512_4(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
 func tileAVX2_1x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
 
 //go:noescape
@@ -128,6 +140,18 @@ func packAVX2(dst *float32, ds int, src *float32, ss int, k int, vecs int)
 func transAVX2(dst *float32, ds int, src *float32, at *[16]int, blocks int)
 
 func peakAVX2(rounds int)
+
+//go:noescape
+func fewAVX2_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewAVX2_2(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewAVX2_3(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewAVX2_4(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
 
 // tile adds k outer products to m rows and v vectors of C, from zero unless acc.
 // as and ap are the distances of rows and steps of A, bs of steps of B, ldc of
@@ -233,6 +257,36 @@ func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, b
 	} else {
 		transAVX2(dst, ds, src, at, blocks)
 	}
+}
+
+// few adds products of m rows x with the rows of w at the offsets at, in bytes, to
+// sums, a vector for each row of x, dx bytes apart; what begins at next will be
+// read soon. It says whether the level has such a kernel.
+func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) bool {
+	if l == AVX512 {
+		switch m {
+		case 1:
+			fewAVX512_1(sums, x, dx, w, at, next, blocks)
+		case 2:
+			fewAVX512_2(sums, x, dx, w, at, next, blocks)
+		case 3:
+			fewAVX512_3(sums, x, dx, w, at, next, blocks)
+		case 4:
+			fewAVX512_4(sums, x, dx, w, at, next, blocks)
+		}
+	} else {
+		switch m {
+		case 1:
+			fewAVX2_1(sums, x, dx, w, at, next, blocks)
+		case 2:
+			fewAVX2_2(sums, x, dx, w, at, next, blocks)
+		case 3:
+			fewAVX2_3(sums, x, dx, w, at, next, blocks)
+		case 4:
+			fewAVX2_4(sums, x, dx, w, at, next, blocks)
+		}
+	}
+	return true
 }
 
 // peak does rounds of as many multiplications and additions as a whole tile does

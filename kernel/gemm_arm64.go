@@ -154,6 +154,13 @@ func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, b
 	transNEON(dst, ds, src, at, blocks)
 }
 
+// few adds products of m rows x with the rows of w at the offsets at, in bytes, to
+// sums, a vector for each row of x, dx bytes apart; what begins at next will be
+// read soon. It says whether the level has such a kernel.
+func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) bool {
+	return false
+}
+
 // peak does rounds of as many multiplications and additions as a whole tile does
 // in a step.
 func peak(l Level, rounds int) {

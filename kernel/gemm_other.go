@@ -24,6 +24,13 @@ func packRows(l Level, dst *float32, ds int, src *float32, ss int, k int, vecs i
 func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, blocks int) {
 }
 
+// few adds products of m rows x with the rows of w at the offsets at, in bytes, to
+// sums, a vector for each row of x, dx bytes apart; what begins at next will be
+// read soon. It says whether the level has such a kernel.
+func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) bool {
+	return false
+}
+
 // peak does rounds of as many multiplications and additions as a whole tile does
 // in a step.
 func peak(l Level, rounds int) {

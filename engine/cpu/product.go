@@ -19,10 +19,9 @@ const (
 	stripRows = 32
 	stripLen  = 8192
 
-	// No more rows do not pay for a packed copy of the weights. Each panel is packed
-	// when it is needed, in long pieces: memory is read fastest in long rows.
-	fewRows  = 16
-	fewSteps = 2048
+	// No more rows do not pay for a packed copy of the weights: what counts is that
+	// they are read once.
+	fewRows = 16
 )
 
 // product is a step that begins with a product of rows by a weight: y = x·wᵀ for
@@ -96,7 +95,7 @@ func (p *product) short() bool {
 func productNeeds(s *schedule, st *step) {
 	p := productOf(s, st)
 	if p.few() {
-		st.scratch = max(s.level.GemmScratch(), s.level.PanelLen(s.level.PanelWidth(), min(p.k, fewSteps)))
+		st.scratch = s.level.GemmScratch()
 	} else {
 		st.buffer("packed", p.parts*s.level.PanelLen(min(p.chunk, p.cols), p.k))
 	}
@@ -131,25 +130,10 @@ func (p *multiplier) multiply(z []float32, ld, part int, c cell, scratch []float
 	switch at := p.level.PanelLen(p.size, p.k)*part + p.level.PanelLen(c.j-p.base, p.k); {
 	case !p.few():
 		p.level.MultiplyN(z, a, p.packed[at:], c.m, c.n, p.k, ld, p.k, false)
-	case p.transposed && p.level != kernel.Portable: // which has dot products
-		p.multiplyFew(z, ld, p.w[(part*p.cols+c.j)*p.k:], a, c, scratch)
 	case p.transposed:
 		p.level.GemmNT(z, a, p.w[(part*p.cols+c.j)*p.k:], c.m, c.n, p.k, ld, p.k, p.k, false, scratch)
 	default:
 		p.level.GemmNN(z, a, p.w[c.j:], c.m, c.n, p.k, ld, p.k, p.cols, false, scratch)
-	}
-}
-
-// multiplyFew is multiply for few rows: panel by panel.
-func (p *multiplier) multiplyFew(z []float32, ld int, w, a []float32, c cell, scratch []float32) {
-	width := p.level.PanelWidth()
-	for j := 0; j < c.n; j += width {
-		n := min(width, c.n-j)
-		for q := 0; q < p.k; q += fewSteps {
-			d := min(fewSteps, p.k-q)
-			p.level.PackNT(scratch, w[j*p.k+q:], n, d, p.k)
-			p.level.MultiplyN(z[j:], a[q:], scratch, c.m, n, d, ld, p.k, q > 0)
-		}
 	}
 }
 

@@ -51,6 +51,7 @@ const tileArgs = "k int, a *float32, as, ap int, b *float32, bs int, c *float32,
 
 const (
 	packArgs  = "dst *float32, ds int, src *float32, ss int, k int, vecs int"
+	fewArgs   = "sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int"
 	transArgs = "dst *float32, ds int, src *float32, at *[16]int, blocks int"
 )
 
@@ -63,10 +64,9 @@ func amd64Gemm(s shape) *text {
 		}
 	}
 	s.amd64Copy(t)
-	if s.lanes == 16 {
-		transpose16(t)
-	} else {
-		transpose8(t)
+	s.transposition(t)
+	for m := 1; m <= fewest; m++ {
+		s.amd64Few(t, m)
 	}
 	s.amd64Peak(t)
 	return t
@@ -197,24 +197,34 @@ func (s shape) amd64Copy(t *text) {
 	t.p("")
 }
 
-// begin of a transposition: DI dst, DX its row distance, SI src, R8 the offsets
-// of its rows, CX blocks.
-func transBegin(t *text, level string) {
-	t.p("// func trans%s(%s)", level, transArgs)
-	t.p("TEXT ·trans%s(SB), NOSPLIT, $0-40", level)
+// transposition: DI dst, DX its row distance, SI src, R8 the offsets of its rows,
+// CX blocks.
+func (s shape) transposition(t *text) {
+	t.p("// func trans%s(%s)", s.level, transArgs)
+	t.p("TEXT ·trans%s(SB), NOSPLIT, $0-40", s.level)
 	for i, r := range []string{"DI", "DX", "SI", "R8", "CX"} {
 		t.p("\tMOVQ %s+%d(FP), %s", []string{"dst", "ds", "src", "at", "blocks"}[i], 8*i, r)
 	}
 	t.p("loop:")
+	s.turn(t, func(_, x int) { t.p("\tVMOVUPS %s, (DI)\n\tADDQ DX, DI", s.reg(x)) })
+	t.p("\tADDQ $%d, SI\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n", 4*s.lanes)
 }
 
-// transpose16 writes blocks of 16 by 16 turned: four rounds of shuffles, by
-// pairs, quads, and twice by 128-bit lanes.
-func transpose16(t *text) {
-	transBegin(t, "AVX512")
-	for i := range 16 {
-		t.p("\tMOVQ %d(R8), R9\n\tVMOVUPS (SI)(R9*1), Z%d", i*8, i)
+// turn loads a square block and turns it: f gets each column in a register, and
+// may use those between that one and the next fourteen or six.
+func (s shape) turn(t *text, f func(col, x int)) {
+	for i := range s.lanes {
+		t.p("\tMOVQ %d(R8), R9\n\tVMOVUPS (SI)(R9*1), %s", i*8, s.reg(i))
 	}
+	if s.lanes == 16 {
+		turn16(t, f)
+	} else {
+		turn8(t, f)
+	}
+}
+
+// turn16: rounds of shuffles by pairs, quads, and twice by 128-bit lanes.
+func turn16(t *text, f func(col, x int)) {
 	for i := 0; i < 16; i += 2 {
 		t.p("\tVUNPCKLPS Z%d, Z%d, Z%d\n\tVUNPCKHPS Z%d, Z%d, Z%d", i+1, i, 16+i, i+1, i, 17+i)
 	}
@@ -240,17 +250,13 @@ func transpose16(t *text) {
 		if lane >= 2 {
 			imm = 0xdd
 		}
-		t.p("\tVSHUFF32X4 $%#x, Z%d, Z%d, Z0\n\tVMOVUPS Z0, (DI)\n\tADDQ DX, DI", imm, from+4, from)
+		t.p("\tVSHUFF32X4 $%#x, Z%d, Z%d, Z%d", imm, from+4, from, col%2)
+		f(col, col%2)
 	}
-	t.p("\tADDQ $64, SI\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n")
 }
 
-// transpose8 writes blocks of 8 by 8 turned.
-func transpose8(t *text) {
-	transBegin(t, "AVX2")
-	for i := range 8 {
-		t.p("\tMOVQ %d(R8), R9\n\tVMOVUPS (SI)(R9*1), Y%d", i*8, i)
-	}
+// turn8: the same for eight.
+func turn8(t *text, f func(col, x int)) {
 	for i := 0; i < 8; i += 2 {
 		t.p("\tVUNPCKLPS Y%d, Y%d, Y%d\n\tVUNPCKHPS Y%d, Y%d, Y%d", i+1, i, 8+i, i+1, i, 9+i)
 	}
@@ -261,9 +267,51 @@ func transpose8(t *text) {
 	}
 	for col := range 8 {
 		imm := 0x20 + 0x11*(col/4)
-		t.p("\tVPERM2F128 $%#x, Y%d, Y%d, Y8\n\tVMOVUPS Y8, (DI)\n\tADDQ DX, DI", imm, 4+col%4, col%4)
+		t.p("\tVPERM2F128 $%#x, Y%d, Y%d, Y%d", imm, 4+col%4, col%4, 8+col%2)
+		f(col, 8+col%2)
 	}
-	t.p("\tADDQ $32, SI\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n")
+}
+
+// fewest is the most rows of A that amd64Few takes.
+const fewest = 4
+
+// amd64Few is a product of few rows with a matrix that is read once, straight from
+// memory: blocks of it are turned in registers. The rows that come next are
+// prefetched one after the other, as memory likes to be read, not side by side as
+// they will be used. SI w, R8 the offsets of its rows, R10 what to prefetch; AX x, DX its row distance; CX blocks; DI sums,
+// a vector for each row of x.
+func (s shape) amd64Few(t *text, m int) {
+	t.p("// func few%s_%d(%s)", s.level, m, fewArgs)
+	t.p("TEXT ·few%s_%d(SB), NOSPLIT, $0-56", s.level, m)
+	for i, r := range []string{"DI", "AX", "DX", "SI", "R8", "R10", "CX"} {
+		t.p("\tMOVQ %s+%d(FP), %s", []string{"sums", "x", "dx", "w", "at", "next", "blocks"}[i], 8*i, r)
+	}
+	if m > 3 {
+		t.p("\tLEAQ (DX)(DX*2), R11")
+	}
+	row := []string{"(AX)", "(AX)(DX*1)", "(AX)(DX*2)", "(AX)(R11*1)"}
+	sum := func(r int) int { return 2 + r + 8*(16/s.lanes-1) } // beside the columns
+	t.p("loop:")
+	for at := 0; at < 4*s.lanes*s.lanes; at += 64 {
+		t.p("\tPREFETCHT1 %d(R10)", at)
+	}
+	t.p("\tADDQ $%d, R10", 4*s.lanes*s.lanes)
+	s.turn(t, func(col, x int) {
+		for r := range m {
+			if col == 0 {
+				t.p("\tVMOVUPS %d(DI), %s", 4*s.lanes*r, s.reg(sum(r)))
+			}
+			if s.lanes == 16 {
+				t.p("\tVFMADD231PS.BCST %d%s, %s, %s", 4*col, row[r], s.reg(x), s.reg(sum(r)))
+			} else {
+				t.p("\tVBROADCASTSS %d%s, Y15\n\tVFMADD231PS Y15, %s, %s", 4*col, row[r], s.reg(x), s.reg(sum(r)))
+			}
+		}
+	})
+	for r := range m {
+		t.p("\tVMOVUPS %s, %d(DI)", s.reg(sum(r)), 4*s.lanes*r)
+	}
+	t.p("\tADDQ $%d, SI\n\tADDQ $%d, AX\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n", 4*s.lanes, 4*s.lanes)
 }
 
 // amd64Peak is rounds of independent multiplications and additions in registers.

@@ -26,6 +26,9 @@ func gemmGo(levels ...shape) *text {
 		t.p("//go:noescape\nfunc pack%s(%s)\n", s.level, packArgs)
 		t.p("//go:noescape\nfunc trans%s(%s)\n", s.level, transArgs)
 		t.p("func peak%s(rounds int)\n", s.level)
+		for m := 1; m <= fewest && s.level != "NEON"; m++ {
+			t.p("//go:noescape\nfunc few%s_%d(%s)\n", s.level, m, fewArgs)
+		}
 	}
 	t.p("// tile adds k outer products to m rows and v vectors of C, from zero unless acc.")
 	t.p("// as and ap are the distances of rows and steps of A, bs of steps of B, ldc of")
@@ -45,6 +48,23 @@ func gemmGo(levels ...shape) *text {
 	t.p("// src are at the offsets at, in bytes, and continue from block to block; so do")
 	t.p("// rows of dst, ds bytes apart.\nfunc transposeBlocks(l Level, %s) {", transArgs)
 	choose(t, levels, func(s shape) { t.p("trans%s(dst, ds, src, at, blocks)", s.level) })
+	t.p("// few adds products of m rows x with the rows of w at the offsets at, in bytes, to")
+	t.p("// sums, a vector for each row of x, dx bytes apart; what begins at next will be")
+	t.p("// read soon. It says whether the level has such a kernel.")
+	t.p("func few(l Level, m int, %s) bool {", fewArgs)
+	if len(levels) == 2 {
+		choose(t, levels, func(s shape) {
+			t.p("switch m {")
+			for m := 1; m <= fewest; m++ {
+				t.p("case %d:\nfew%s_%d(sums, x, dx, w, at, next, blocks)", m, s.level, m)
+			}
+			t.p("}")
+		})
+		t.Truncate(t.Len() - len("}\n\n"))
+		t.p("return true\n}\n")
+	} else {
+		t.p("return false\n}\n")
+	}
 	t.p("// peak does rounds of as many multiplications and additions as a whole tile does\n// in a step.")
 	t.p("func peak(l Level, rounds int) {")
 	choose(t, levels, func(s shape) { t.p("peak%s(rounds)", s.level) })
