@@ -135,6 +135,7 @@ func (b *bench) stepped() (*stepped, plan.Plan, error) {
 	adamw := optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1}
 	p, err := plan.Choose(plan.Request{
 		Spec: b.spec, Layout: plain(), AdamW: adamw, Sequence: b.seq, Rows: b.rows, Micro: b.micro,
+		Threads: b.options().Threads,
 		Memory: available(), Other: beside(),
 	}, predictor(b.options()))
 	if err != nil {

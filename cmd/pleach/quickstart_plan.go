@@ -81,7 +81,7 @@ func (s sizing) spec() (model.Spec, error) {
 	return spec, spec.Check()
 }
 
-// programs are those of a training step in micro-batches that the plan of a run
+// programs are those of a training step in micro-batches about as large as the plan of a run
 // would choose.
 func (s sizing) programs() (acc, upd *program.Program, batch model.Batch, err error) {
 	spec, err := s.spec()
