@@ -136,7 +136,7 @@ func (b *bench) stepped() (*stepped, plan.Plan, error) {
 	p, err := plan.Choose(plan.Request{
 		Spec: b.spec, Layout: plain(), AdamW: adamw, Sequence: b.seq, Rows: b.rows, Micro: b.micro,
 		Threads: b.options().Threads,
-		Memory: available(), Other: beside(),
+		Memory:  available(), Other: beside(),
 	}, predictor(b.options()))
 	if err != nil {
 		return nil, p, err

@@ -328,7 +328,7 @@ func (p *prepared) choosePlan() error {
 	req := plan.Request{
 		Spec: p.model.Spec, Layout: layout, AdamW: p.adamw, Sequence: r.Data.Sequence, Rows: p.rows,
 		Threads: p.options.Threads,
-		Micro: int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(),
+		Micro:   int(r.Train.Micro), Free: r.Train.Recompute == "", Memory: available(),
 		Other: beside() + int(documentBytes*float64(p.loader.Held())),
 	}
 	if len(p.texts) > 0 {
