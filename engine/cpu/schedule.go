@@ -96,7 +96,7 @@ type limits struct {
 	logits int // the logits of a head that exist at a time
 }
 
-var usual = limits{packed: 1 << 22, logits: 1 << 24}
+var usual = limits{packed: 1 << 22, logits: 1 << 25}
 
 // newSchedule takes p through the passes, or only through those that do not fuse.
 func newSchedule(p *program.Program, k kernel.Level, m limits, fuse bool) *schedule {
