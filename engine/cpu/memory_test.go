@@ -63,3 +63,21 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(tr)
 	runtime.KeepAlive(decode)
 }
+
+// TestLinear: one sequence of twice the length takes twice the memory beside the
+// weights. Nothing of attention or of the head grows with the square.
+func TestLinear(t *testing.T) {
+	beside := func(T int) int {
+		s := benched[2]
+		s.MaxT = T
+		p, err := model.Accumulate(s, fast, 0, model.Batch{B: 1, T: T})
+		must(t, err)
+		m, err := cpu.Predict(cpu.Options{Threads: 2}, 1, p)
+		must(t, err)
+		return m.Total() - m.State
+	}
+	a, b, c := beside(1<<13), beside(1<<14), beside(1<<15)
+	if r := float64(c-b) / float64(b-a); r < 1.9 || r > 2.1 {
+		t.Errorf("sequences of 8, 16 and 32 Ki take %d, %d, %d bytes: the second step is %.2f times the first, want 2", a, b, c, r)
+	}
+}
