@@ -138,7 +138,7 @@ func (l Level) MultiplyN(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
-	_ = a[(m-1)*lda+k-1]
+	_, _ = a[(m-1)*lda+k-1], panels[l.PanelLen(n, k)-1]
 	if l == Portable {
 		plain(c, a, panels, m, n, k, ldc, lda, 1, acc)
 		return
@@ -163,7 +163,7 @@ func (l Level) MultiplyT(c, a, panels []float32, m, n, k, ldc, lda int, acc bool
 	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
-	_ = a[(k-1)*lda+m-1]
+	_, _ = a[(k-1)*lda+m-1], panels[l.PanelLen(n, k)-1]
 	if l == Portable {
 		plain(c, a, panels, m, n, k, ldc, 1, lda, acc)
 		return
@@ -200,31 +200,59 @@ type packed struct {
 // block adds steps p … p+d−1 of the first n columns of b to a block of C. a
 // begins at its step p, with rows as and steps ap apart.
 func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc bool) {
-	s := tilings[l]
 	if l == Portable {
 		plainBlock(c, a, b, m, n, p, d, ldc, as, ap, acc)
 		return
 	}
-	for i := 0; i < m; i += s.rows {
+	i := 0
+	if whole := n / b.width * b.width; whole > 0 && l.hasTiles() {
+		i = l.wholeTiles(c, a, b, m, whole, p, d, ldc, as, ap, acc)
+		if whole < n {
+			l.tileByTile(c, a, b, 0, i, whole, n, p, d, ldc, as, ap, acc)
+		}
+	}
+	l.tileByTile(c, a, b, i, m, 0, n, p, d, ldc, as, ap, acc)
+}
+
+// hasTiles says whether the level multiplies many tiles in a call.
+func (l Level) hasTiles() bool { return l == AVX2 || l == AVX512 }
+
+// wholeTiles is block for n columns of whole panels and the rows of whole tiles,
+// the number of which it returns.
+func (l Level) wholeTiles(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc bool) int {
+	s := tilings[l]
+	rows := m / s.rows * s.rows
+	const most = 80_000 // cycles of a call, of a multiplication and addition in each
+	group := s.rows * max(1, most/(d*n*s.rows/s.lanes))
+	for i := 0; i < rows; i += group {
+		tiles(l, b.width/s.lanes, d, &a[i*as], 4*as, 4*ap, &b.panels[p*b.width], 4*b.width, 4*b.width*b.k,
+			&c[i*ldc], 4*ldc, acc, min(group, rows-i)/s.rows, n/b.width)
+	}
+	return rows
+}
+
+// tileByTile is block for rows i0 … m−1 and columns j0 … n−1.
+func (l Level) tileByTile(c, a []float32, b packed, i0, m, j0, n, p, d, ldc, as, ap int, acc bool) {
+	s := tilings[l]
+	for i := i0; i < m; i += s.rows {
 		rows := min(s.rows, m-i)
 		x := &a[i*as]
-		for j := 0; j < n; j += b.width {
+		for j := j0; j < n; j += b.width {
 			cols := min(b.width, n-j)
 			w := roundUp(min(b.width, b.n-j), s.lanes)
-			vecs := roundUp(cols, s.lanes) / s.lanes
 			y := &b.panels[j*b.k+p*w]
+			at := i*ldc + j
 			if cols%s.lanes > 0 {
-				l.edge(c[i*ldc+j:], x, y, rows, cols, d, ldc, as, ap, w, acc)
+				l.edge(c[at:], x, y, rows, cols, d, ldc, as, ap, w, acc)
 				continue
 			}
-			at := i*ldc + j
 			next := (*float32)(nil) // where the tile after this one is
 			if j+b.width < n {
 				next = &c[at+b.width]
 			} else if i+2*s.rows <= m {
-				next = &c[(i+s.rows)*ldc]
+				next = &c[(i+s.rows)*ldc+j0]
 			}
-			tile(l, rows, vecs, d, x, 4*as, 4*ap, y, 4*w, &c[at], 4*ldc, acc, next)
+			tile(l, rows, cols/s.lanes, d, x, 4*as, 4*ap, y, 4*w, &c[at], 4*ldc, acc, next)
 		}
 	}
 }

@@ -86,6 +86,15 @@ func transAVX512(dst *float32, ds int, src *float32, at *[16]int, blocks int)
 func peakAVX512(rounds int)
 
 //go:noescape
+func tilesAVX512_1(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func tilesAVX512_2(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func tilesAVX512_3(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
 func fewAVX512_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
 
 //go:noescape
@@ -140,6 +149,12 @@ func packAVX2(dst *float32, ds int, src *float32, ss int, k int, vecs int)
 func transAVX2(dst *float32, ds int, src *float32, at *[16]int, blocks int)
 
 func peakAVX2(rounds int)
+
+//go:noescape
+func tilesAVX2_1(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func tilesAVX2_2(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
 
 //go:noescape
 func fewAVX2_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
@@ -236,6 +251,29 @@ func tile(l Level, m, v, k int, a *float32, as, ap int, b *float32, bs int, c *f
 			tileAVX2_6x2(k, a, as, ap, b, bs, c, ldc, acc, next)
 		}
 	}
+}
+
+// tiles is groups rows of whole tiles of v vectors, panels of them in each; bnext is
+// the distance of panels in bytes. It says whether the level has such a kernel.
+func tiles(l Level, v int, k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int) bool {
+	if l == AVX512 {
+		switch v {
+		case 1:
+			tilesAVX512_1(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		case 2:
+			tilesAVX512_2(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		case 3:
+			tilesAVX512_3(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		}
+	} else {
+		switch v {
+		case 1:
+			tilesAVX2_1(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		case 2:
+			tilesAVX2_2(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		}
+	}
+	return true
 }
 
 // packRows copies k rows of so many vectors; ds and ss are distances of rows in

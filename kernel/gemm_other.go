@@ -13,6 +13,12 @@ package kernel
 func tile(l Level, m, v, k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32) {
 }
 
+// tiles is groups rows of whole tiles of v vectors, panels of them in each; bnext is
+// the distance of panels in bytes. It says whether the level has such a kernel.
+func tiles(l Level, v int, k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int) bool {
+	return false
+}
+
 // packRows copies k rows of so many vectors; ds and ss are distances of rows in
 // bytes.
 func packRows(l Level, dst *float32, ds int, src *float32, ss int, k int, vecs int) {

@@ -49,6 +49,8 @@ func (s shape) reg(i int) string { return fmt.Sprintf("%s%d", s.prefix, i) }
 
 const tileArgs = "k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32"
 
+const tilesArgs = "k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int"
+
 const (
 	packArgs  = "dst *float32, ds int, src *float32, ss int, k int, vecs int"
 	fewArgs   = "sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int"
@@ -62,6 +64,9 @@ func amd64Gemm(s shape) *text {
 		for v := 1; v <= s.vecs; v++ {
 			s.amd64Tile(t, m, v)
 		}
+	}
+	for v := 1; v <= s.vecs; v++ {
+		s.amd64Tiles(t, v)
 	}
 	s.amd64Copy(t)
 	s.transposition(t)
@@ -81,7 +86,42 @@ func (s shape) amd64Tile(t *text, m, v int) {
 	for i, r := range []string{"DX", "AX", "R8", "R9", "BX", "R10", "CX", "DI"} {
 		t.p("\tMOVQ %s+%d(FP), %s", []string{"k", "a", "as", "ap", "b", "bs", "c", "ldc"}[i], 8*i, r)
 	}
-	t.p("\tMOVQ next+72(FP), R13")
+	t.p("\tMOVQ next+72(FP), R13\n\tTESTQ R13, R13\n\tJZ begin")
+	s.amd64Ahead(t, m, v)
+	s.amd64Inner(t, m, v, 64)
+	t.p("\tVZEROUPPER\n\tRET\n")
+}
+
+// amd64Tiles is rows of whole tiles: for each, so many panels of b. What goes on
+// from tile to tile is in the frame: 0(SP) rows of tiles left, 8(SP) panels left,
+// 16(SP) b, 24(SP) c.
+func (s shape) amd64Tiles(t *text, v int) {
+	m, wide := s.rows, v*s.lanes*4
+	t.p("// func tiles%s_%d(%s)", s.level, v, tilesArgs)
+	t.p("TEXT ·tiles%s_%d(SB), NOSPLIT, $32-96", s.level, v)
+	t.p("\tMOVQ groups+80(FP), AX\n\tMOVQ AX, 0(SP)")
+	for i, r := range []string{"R8", "R9", "R10", "DI"} {
+		t.p("\tMOVQ %s+%d(FP), %s", []string{"as", "ap", "bs", "ldc"}[i], []int{16, 24, 40, 64}[i], r)
+	}
+	t.p("group:\n\tMOVQ panels+88(FP), AX\n\tMOVQ AX, 8(SP)\n\tMOVQ b+32(FP), AX\n\tMOVQ AX, 16(SP)")
+	t.p("\tMOVQ c+56(FP), AX\n\tMOVQ AX, 24(SP)")
+	// The tile after the last one of a row is the first one below it.
+	t.p("panel:\n\tMOVQ 24(SP), R13\n\tADDQ $%d, R13\n\tCMPQ 8(SP), $1\n\tJNE ahead", wide)
+	t.p("\tMOVQ DI, R13\n\tIMULQ $%d, R13\n\tADDQ c+56(FP), R13\nahead:", m)
+	s.amd64Ahead(t, m, v)
+	t.p("\tMOVQ k+0(FP), DX\n\tMOVQ a+8(FP), AX\n\tMOVQ 16(SP), BX\n\tMOVQ 24(SP), CX")
+	s.amd64Inner(t, m, v, 72)
+	t.p("\tMOVQ bnext+48(FP), AX\n\tADDQ AX, 16(SP)\n\tADDQ $%d, 24(SP)\n\tSUBQ $1, 8(SP)\n\tJNZ panel", wide)
+	for _, x := range [][2]string{{"R8", "a+8(FP)"}, {"DI", "c+56(FP)"}} {
+		t.p("\tMOVQ %s, AX\n\tIMULQ $%d, AX\n\tADDQ AX, %s", x[0], m, x[1])
+	}
+	t.p("\tSUBQ $1, 0(SP)\n\tJNZ group\n\tVZEROUPPER\n\tRET\n")
+}
+
+// amd64Inner is a tile with its operands in registers; acc is the argument at that
+// offset.
+func (s shape) amd64Inner(t *text, m, v, acc int) {
+	t.p("begin:")
 	odd := map[int]string{1: "R8", 3: "SI", 5: "R11", 7: "R12"}
 	if m > 3 {
 		t.p("\tLEAQ (R8)(R8*2), SI")
@@ -92,7 +132,7 @@ func (s shape) amd64Tile(t *text, m, v int) {
 	if m > 7 {
 		t.p("\tLEAQ (SI)(R8*4), R12")
 	}
-	s.amd64Begin(t, m, v)
+	s.amd64Begin(t, m, v, acc)
 	row := func(r int) string {
 		if r == 0 {
 			return "(AX)"
@@ -135,12 +175,10 @@ func (s shape) amd64Tile(t *text, m, v int) {
 			t.p("\tADDQ DI, CX")
 		}
 	}
-	t.p("\tVZEROUPPER\n\tRET\n")
 }
 
-// amd64Begin loads C or clears it, and prefetches the next tile.
-func (s shape) amd64Begin(t *text, m, v int) {
-	t.p("\tTESTQ R13, R13\n\tJZ begin")
+// amd64Ahead prefetches the rows of C at R13.
+func (s shape) amd64Ahead(t *text, m, v int) {
 	for r := range m {
 		for at := 0; at < v*s.lanes*4; at += 64 {
 			t.p("\tPREFETCHT0 %d(R13)", at)
@@ -149,7 +187,11 @@ func (s shape) amd64Begin(t *text, m, v int) {
 			t.p("\tADDQ DI, R13")
 		}
 	}
-	t.p("begin:\n\tMOVBLZX acc+64(FP), R13\n\tTESTL R13, R13\n\tJZ clear\n\tMOVQ CX, R13")
+}
+
+// amd64Begin loads C or clears it.
+func (s shape) amd64Begin(t *text, m, v, acc int) {
+	t.p("\tMOVBLZX acc+%d(FP), R13\n\tTESTL R13, R13\n\tJZ clear\n\tMOVQ CX, R13", acc)
 	for r := range m {
 		for i := range v {
 			t.p("\tVMOVUPS %d(R13), %s", i*s.lanes*4, s.reg(r*v+i))

@@ -26,6 +26,9 @@ func gemmGo(levels ...shape) *text {
 		t.p("//go:noescape\nfunc pack%s(%s)\n", s.level, packArgs)
 		t.p("//go:noescape\nfunc trans%s(%s)\n", s.level, transArgs)
 		t.p("func peak%s(rounds int)\n", s.level)
+		for v := 1; v <= s.vecs && s.level != "NEON"; v++ {
+			t.p("//go:noescape\nfunc tiles%s_%d(%s)\n", s.level, v, tilesArgs)
+		}
 		for m := 1; m <= fewest && s.level != "NEON"; m++ {
 			t.p("//go:noescape\nfunc few%s_%d(%s)\n", s.level, m, fewArgs)
 		}
@@ -41,6 +44,22 @@ func gemmGo(levels ...shape) *text {
 		}
 		t.p("}")
 	})
+	t.p("// tiles is groups rows of whole tiles of v vectors, panels of them in each; bnext is")
+	t.p("// the distance of panels in bytes. It says whether the level has such a kernel.")
+	t.p("func tiles(l Level, v int, %s) bool {", tilesArgs)
+	if len(levels) == 2 {
+		choose(t, levels, func(s shape) {
+			t.p("switch v {")
+			for v := 1; v <= s.vecs; v++ {
+				t.p("case %d:\ntiles%s_%d(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)", v, s.level, v)
+			}
+			t.p("}")
+		})
+		t.Truncate(t.Len() - len("}\n\n"))
+		t.p("return true\n}\n")
+	} else {
+		t.p("return false\n}\n")
+	}
 	t.p("// packRows copies k rows of so many vectors; ds and ss are distances of rows in")
 	t.p("// bytes.\nfunc packRows(l Level, %s) {", packArgs)
 	choose(t, levels, func(s shape) { t.p("pack%s(dst, ds, src, ss, k, vecs)", s.level) })
