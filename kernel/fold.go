@@ -60,19 +60,25 @@ func foldDot3(l Level, x, y, z []float32) (sum float32) {
 	return sum
 }
 
+// lowest is t with x and −Inf behind it, nil if x is empty.
+func lowest(t *[lanes]float32, x []float32) *float32 {
+	if len(x) == 0 {
+		return nil
+	}
+	for i := range t {
+		t[i] = negInf()
+	}
+	copy(t[:], x)
+	return &t[0]
+}
+
 // foldHighest is the largest of m and x, NaN left out.
 func foldHighest(l Level, m float32, x []float32) float32 {
 	for len(x) > 0 {
 		n := min(len(x), piece)
-		w, tail := whole(n), (*float32)(nil)
+		w := whole(n)
 		var t [lanes]float32
-		if w < n {
-			for i := range t {
-				t[i] = negInf()
-			}
-			copy(t[:], x[w:n])
-			tail = &t[0]
-		}
+		tail := lowest(&t, x[w:n])
 		if v := atHighest(l, &x[0], w, tail); v > m {
 			m = v
 		}
@@ -85,15 +91,9 @@ func foldHighest(l Level, m float32, x []float32) float32 {
 func foldExp(l Level, x []float32, c float32) (sum float32) {
 	for len(x) > 0 {
 		n := min(len(x), piece)
-		w, tail := whole(n), (*float32)(nil)
+		w := whole(n)
 		var t [lanes]float32
-		if w < n {
-			for i := range t {
-				t[i] = negInf()
-			}
-			copy(t[:], x[w:n])
-			tail = &t[0]
-		}
+		tail := lowest(&t, x[w:n])
 		sum += atExpSum(l, &x[0], w, tail, c)
 		x = x[n:]
 	}
