@@ -28,9 +28,9 @@ func (l Level) AttentionScratch(a Heads, n int) int {
 // document, so a token sees its own document only; a document that began in an
 // earlier row is seen from the beginning of this one. scratch has
 // AttentionScratch(a, t1−t0) elements. A tile of keys is packed once for all
-// queries of the call: a few hundred make that cheap. Cost: 4·K FLOP per pair (t,u) in the
-// tiles of 64 by 64 that have a visible pair, about half of that on the diagonal;
-// others are skipped.
+// queries of the call: a few hundred make that cheap. Cost: 4·K FLOP per pair
+// (t,u) in the tiles of 64 by 64 that have a visible pair, about half of that on the
+// diagonal; others are skipped.
 //
 // float32. Scores and Σ_u e^s·v are left folds, the sum of exponentials is one
 // per tile of keys, joined by the running maximum. The result of a query does

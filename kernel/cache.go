@@ -40,7 +40,7 @@ func (l Level) AttentionCachedScratch(a Heads) int {
 func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a Heads, g int,
 	scratch []float32,
 ) {
-	C, n := 2*a.G*a.K, a.H/a.G
+	C, n, scale := 2*a.G*a.K, a.H/a.G, invSqrt(a.K)
 	take := func(n int) (x []float32) { x, scratch = scratch[:n], scratch[n:]; return x }
 	s, corr, top, sum := take(n*attnTile), take(n), take(n), take(n)
 	keys, values := take(l.PanelLen(attnTile, a.K)), take(l.PanelLen(a.K, attnTile))
@@ -54,11 +54,9 @@ func (l Level) AttentionCached(o, qkv, cache []float32, slot, position, S int, a
 		rows := l.packedRows(values, seq[u0*C+(a.G+g)*a.K:], w, a.K, C)
 		l.block(s, q, columns, n, w, 0, a.K, attnTile, a.K, 1, false)
 		for i := range n {
-			for j := w; j < attnTile; j++ {
-				s[i*attnTile+j] = negInf()
-			}
+			fillInf(s[i*attnTile+w : (i+1)*attnTile])
 		}
-		l.softmaxRows(s, attnTile, n, invSqrt(a.K), top, sum, corr[:n])
+		l.softmaxRows(s, attnTile, n, scale, top, sum, corr[:n])
 		if u0 > 0 {
 			l.scaleRows(out, a.K, n, a.K, corr[:n])
 		}

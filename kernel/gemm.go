@@ -205,7 +205,7 @@ func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc 
 		return
 	}
 	i := 0
-	if whole := n / b.width * b.width; whole > 0 && l.hasTiles() {
+	if whole := n / b.width * b.width; whole > 0 && l.onAMD64() {
 		i = l.wholeTiles(c, a, b, m, whole, p, d, ldc, as, ap, acc)
 		if whole < n {
 			l.tileByTile(c, a, b, 0, i, whole, n, p, d, ldc, as, ap, acc)
@@ -214,8 +214,8 @@ func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc 
 	l.tileByTile(c, a, b, i, m, 0, n, p, d, ldc, as, ap, acc)
 }
 
-// hasTiles says whether the level multiplies many tiles in a call.
-func (l Level) hasTiles() bool { return l == AVX2 || l == AVX512 }
+// onAMD64 says whether the level has the kernels tiles and few.
+func (l Level) onAMD64() bool { return l == AVX2 || l == AVX512 }
 
 // wholeTiles is block for n columns of whole panels and the rows of whole tiles,
 // the number of which it returns.
@@ -315,7 +315,7 @@ func (l Level) GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, s
 		plainDots(c, a, b, m, n, k, ldc, lda, ldb)
 		return
 	}
-	if l.readsOnce() && m <= 2*fewest {
+	if l.onAMD64() && m <= 2*fewest {
 		n0, k0 := l.fewDots(c, a, b, m, n, k, ldc, lda, ldb, acc)
 		if n0 > 0 && k0 < k {
 			l.packedNT(c, a[k0:], b[k0:], m, n0, k-k0, ldc, lda, ldb, true, scratch)
@@ -340,9 +340,6 @@ func (l Level) packedNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool,
 // turns B in registers, so fast that memory is what it waits for. For more than
 // twice as many, packed panels are faster.
 const fewest = 4
-
-// readsOnce says whether the level has a kernel for that.
-func (l Level) readsOnce() bool { return l == AVX2 || l == AVX512 }
 
 // fewDots is GemmNT for the first n0 columns and k0 steps, which it returns: those
 // that fill vectors.

@@ -142,9 +142,8 @@ func tile(l Level, m, v, k int, a *float32, as, ap int, b *float32, bs int, c *f
 }
 
 // tiles is groups rows of whole tiles of v vectors, panels of them in each; bnext is
-// the distance of panels in bytes. It says whether the level has such a kernel.
-func tiles(l Level, v int, k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int) bool {
-	return false
+// the distance of panels in bytes. NEON has none.
+func tiles(l Level, v int, k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int) {
 }
 
 // packRows copies k rows of so many vectors; ds and ss are distances of rows in
@@ -162,9 +161,8 @@ func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, b
 
 // few adds products of m rows x with the rows of w at the offsets at, in bytes, to
 // sums, a vector for each row of x, dx bytes apart; what begins at next will be
-// read soon. It says whether the level has such a kernel.
-func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) bool {
-	return false
+// read soon. NEON has none.
+func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) {
 }
 
 // peak does rounds of as many multiplications and additions as a whole tile does

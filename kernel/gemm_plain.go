@@ -12,14 +12,9 @@ const (
 
 // plain is c[i,j] (+)= Σ_p a[i·as+p·ap] · b[p,j] for a packed b.
 func plain(c, a, panels []float32, m, n, k, ldc, as, ap int, acc bool) {
-	if !acc {
-		clearTile(c, m, n, ldc)
-	}
-	for j := 0; j < n; j += plainN {
-		w := min(plainN, n-j)
-		for p := 0; p < k; p += plainK {
-			plainPanel(c[j:], a[p*ap:], panels[j*k+p*w:], m, w, min(plainK, k-p), ldc, as, ap, w)
-		}
+	b := packed{panels, n, k, plainN}
+	for p := 0; p < k; p += plainK {
+		plainBlock(c, a[p*ap:], b, m, n, p, min(plainK, k-p), ldc, as, ap, acc || p > 0)
 	}
 }
 

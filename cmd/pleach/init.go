@@ -296,7 +296,7 @@ func choose(tokens float64, vocabulary int) (sizes, error) {
 			return z, err
 		}
 		p, err := plan.Choose(plan.Request{
-			Spec: spec, Layout: plain(), Sequence: z.sequence, Rows: z.rows, Free: true, Memory: available(), Other: beside(),
+			Spec: spec, Layout: plain(), Sequence: z.sequence, Rows: z.rows, Threads: run.Threads, Free: true, Memory: available(), Other: beside(),
 		}, predictor(run))
 		if err != nil && z.preset != "" {
 			break // too large; the one before is not

@@ -139,8 +139,7 @@ func (p *multiplier) multiply(z []float32, ld, part int, c cell, scratch []float
 
 // pack is the phase that packs columns base … base+size−1 of all parts.
 func (p *multiplier) pack(l *lowering) phase {
-	width := p.level.PanelWidth()
-	n := max(width, (p.size/(4*l.x.e.threads)+width-1)/width*width)
+	n := l.panels(p.size)
 	tiles, base, size := across(n, p.size), p.base, p.size
 	return phase{tiles: tiles * p.parts, run: func(_, tile int) {
 		part, j := tile/tiles, tile%tiles*n
@@ -152,6 +151,12 @@ func (p *multiplier) pack(l *lowering) phase {
 			p.level.PackNN(to, p.w[base+j:], m, p.k, p.cols)
 		}
 	}}
+}
+
+// panels is how many of n columns, in whole panels, a worker packs at a time.
+func (l *lowering) panels(n int) int {
+	width := l.level.PanelWidth()
+	return max(width, (n/(4*l.x.e.threads)+width-1)/width*width)
 }
 
 // linear lowers a step that begins with linear or linear.dx.
@@ -242,15 +247,14 @@ func gradWNeeds(s *schedule, st *step) {
 
 // packRows packs x [n,cols] as the right operand of a product.
 func (l *lowering) packRows(packed, x []float32, n, cols int) phase {
-	width, k := l.level.PanelWidth(), l.level
-	size := max(width, (cols/(4*l.x.e.threads)+width-1)/width*width)
-	return over(cols, size, func(lo, hi int) { k.PackNN(packed[k.PanelLen(lo, n):], x[lo:], hi-lo, n, cols) })
+	k := l.level
+	return over(cols, l.panels(cols), func(lo, hi int) { k.PackNN(packed[k.PanelLen(lo, n):], x[lo:], hi-lo, n, cols) })
 }
 
 // strips cuts an m by n result into tiles of few rows and as many columns as
 // leave several tiles for each worker.
 func (l *lowering) strips(m, n int, f func(i, j, rows, cols int)) phase {
-	const high = 96 // of which kernels pack a transposed operand at a time
+	const high = 96 // rows that kernels take through the whole second-level cache
 	tm, tn, width := high, n, l.level.PanelWidth()
 	few := func() bool { return l.few(across(tm, m) * across(tn, n)) }
 	if few() {

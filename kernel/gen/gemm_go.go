@@ -3,11 +3,6 @@
 
 package main
 
-import (
-	"go/format"
-	"log"
-)
-
 // gemmGo declares the kernels of an architecture's levels, and what chooses
 // between them. Calls are direct: through a value, all pointers would escape.
 func gemmGo(levels ...shape) *text {
@@ -45,21 +40,8 @@ func gemmGo(levels ...shape) *text {
 		t.p("}")
 	})
 	t.p("// tiles is groups rows of whole tiles of v vectors, panels of them in each; bnext is")
-	t.p("// the distance of panels in bytes. It says whether the level has such a kernel.")
-	t.p("func tiles(l Level, v int, %s) bool {", tilesArgs)
-	if len(levels) == 2 {
-		choose(t, levels, func(s shape) {
-			t.p("switch v {")
-			for v := 1; v <= s.vecs; v++ {
-				t.p("case %d:\ntiles%s_%d(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)", v, s.level, v)
-			}
-			t.p("}")
-		})
-		t.Truncate(t.Len() - len("}\n\n"))
-		t.p("return true\n}\n")
-	} else {
-		t.p("return false\n}\n")
-	}
+	t.p("// the distance of panels in bytes. NEON has none.\nfunc tiles(l Level, v int, %s) {", tilesArgs)
+	chooseOf(t, levels, "v", func(s shape) int { return s.vecs }, "tiles%s_%d(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)")
 	t.p("// packRows copies k rows of so many vectors; ds and ss are distances of rows in")
 	t.p("// bytes.\nfunc packRows(l Level, %s) {", packArgs)
 	choose(t, levels, func(s shape) { t.p("pack%s(dst, ds, src, ss, k, vecs)", s.level) })
@@ -69,31 +51,27 @@ func gemmGo(levels ...shape) *text {
 	choose(t, levels, func(s shape) { t.p("trans%s(dst, ds, src, at, blocks)", s.level) })
 	t.p("// few adds products of m rows x with the rows of w at the offsets at, in bytes, to")
 	t.p("// sums, a vector for each row of x, dx bytes apart; what begins at next will be")
-	t.p("// read soon. It says whether the level has such a kernel.")
-	t.p("func few(l Level, m int, %s) bool {", fewArgs)
-	if len(levels) == 2 {
-		choose(t, levels, func(s shape) {
-			t.p("switch m {")
-			for m := 1; m <= fewest; m++ {
-				t.p("case %d:\nfew%s_%d(sums, x, dx, w, at, next, blocks)", m, s.level, m)
-			}
-			t.p("}")
-		})
-		t.Truncate(t.Len() - len("}\n\n"))
-		t.p("return true\n}\n")
-	} else {
-		t.p("return false\n}\n")
-	}
+	t.p("// read soon. NEON has none.\nfunc few(l Level, m int, %s) {", fewArgs)
+	chooseOf(t, levels, "m", func(shape) int { return fewest }, "few%s_%d(sums, x, dx, w, at, next, blocks)")
 	t.p("// peak does rounds of as many multiplications and additions as a whole tile does\n// in a step.")
 	t.p("func peak(l Level, rounds int) {")
 	choose(t, levels, func(s shape) { t.p("peak%s(rounds)", s.level) })
-	src, err := format.Source(t.Bytes())
-	if err != nil {
-		log.Fatalf("%v in\n%s", err, t)
+	return formatted(t)
+}
+
+// chooseOf ends a function with a call for each level of amd64 and each number from
+// 1 to most; call has verbs for both.
+func chooseOf(t *text, levels []shape, number string, most func(shape) int, call string) {
+	if len(levels) < 2 {
+		levels = nil
 	}
-	t.Reset()
-	t.Write(src)
-	return t
+	choose(t, levels, func(s shape) {
+		t.p("switch %s {", number)
+		for i := 1; i <= most(s); i++ {
+			t.p("case %d:\n"+call, i, s.level, i)
+		}
+		t.p("}")
+	})
 }
 
 // choose ends a function with a call for each level.
