@@ -71,12 +71,40 @@ func (s Stream) Float64(i uint64) float64 { return float64(s.Uint64(i)>>11) * 0x
 // relative error below 1.2e-4. The largest absolute value is 6.3·std.
 func (s Stream) Normals(dst []float32, lo uint64, std float32) {
 	t := quantiles()
-	for k := 0; k < len(dst); {
-		b := s.Block((lo + uint64(k)) / 4)
-		for i := int((lo + uint64(k)) % 4); i < 4 && k < len(dst); i, k = i+1, k+1 {
-			dst[k] = std * t.normal(b[i])
+	one := func(n int) {
+		b := s.Block(lo / 4)
+		for i := range n {
+			dst[i] = std * t.normal(b[(int(lo)+i)%4])
+		}
+		dst, lo = dst[n:], lo+uint64(n)
+	}
+	if first := int(-lo % 4); first > 0 {
+		one(min(first, len(dst)))
+	}
+	for ; len(dst) >= 8; dst, lo = dst[8:], lo+8 {
+		b, d := s.blocks(lo/4), dst[:8]
+		for i, w := range b {
+			d[i] = std * t.normal(w)
 		}
 	}
+	for len(dst) > 0 {
+		one(min(4, len(dst)))
+	}
+}
+
+// blocks is blocks i and i+1, whose rounds a processor does side by side.
+func (s Stream) blocks(i uint64) (w [8]uint32) {
+	a, b, c, d := uint32(i), uint32(i>>32), s.lo, s.hi
+	e, f, g, h := uint32(i+1), uint32((i+1)>>32), s.lo, s.hi
+	k, q := s.key[0], s.key[1]
+	for range 10 {
+		x, y := uint64(a)*0xD2511F53, uint64(c)*0xCD9E8D57
+		u, v := uint64(e)*0xD2511F53, uint64(g)*0xCD9E8D57
+		a, b, c, d = uint32(y>>32)^b^k, uint32(y), uint32(x>>32)^d^q, uint32(x)
+		e, f, g, h = uint32(v>>32)^f^k, uint32(v), uint32(u>>32)^h^q, uint32(u)
+		k, q = k+0x9E3779B9, q+0xBB67AE85
+	}
+	return [8]uint32{a, b, c, d, e, f, g, h}
 }
 
 // The tail p of the normal distribution has octaves 2⁻² ≤ p < 2⁻¹ and below, 32
