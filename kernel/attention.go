@@ -73,7 +73,7 @@ func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t
 
 // attnWidths are the panels of attention, of tiles and heads that are mostly 64
 // wide: panels of 48 would leave 16, with more loads than products.
-var attnWidths = [levels]int{Portable: 256, AVX2: 16, AVX512: 32, NEON: 12}
+var attnWidths = [levels]int{Portable: 256, AVX2: 16, AVX512: 32, AVX512BF16: 32, NEON: 12}
 
 // packedColumns packs n vectors of length K as columns: C = A·Bᵀ.
 func (l Level) packedColumns(panels, b []float32, n, K, ldb int) packed {

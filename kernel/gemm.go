@@ -3,6 +3,8 @@
 
 package kernel
 
+import "unsafe"
+
 // The products of matrices. M, N, K are those of the BLAS literature: C is
 // [m,n], and k is summed over. ld is the leading dimension: the distance of two
 // rows of a matrix in its slice.
@@ -30,8 +32,9 @@ const (
 // tiling is the largest tile of a level.
 type tiling struct{ lanes, rows, width int }
 
-var tilings = [levels]tiling{
-	Portable: {1, 1, 256}, AVX2: {8, 6, 16}, AVX512: {16, 8, 48}, NEON: {4, 8, 12},
+var tilings = [pairs + 1]tiling{
+	Portable: {1, 1, 256}, AVX2: {8, 6, 16}, AVX512: {16, 8, 48}, AVX512BF16: {16, 8, 48}, NEON: {4, 8, 12},
+	pairs: {16, 8, 48},
 }
 
 // PanelWidth is the number of columns of a panel. Whoever packs or multiplies
@@ -215,7 +218,7 @@ func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc 
 }
 
 // onAMD64 says whether the level has the kernels tiles and few.
-func (l Level) onAMD64() bool { return l == AVX2 || l == AVX512 }
+func (l Level) onAMD64() bool { return l != Portable && l != NEON }
 
 // wholeTiles is block for n columns of whole panels and the rows of whole tiles,
 // the number of which it returns.
@@ -316,7 +319,7 @@ func (l Level) GemmNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool, s
 		return
 	}
 	if l.onAMD64() && m <= 2*fewest {
-		n0, k0 := l.fewDots(c, a, b, m, n, k, ldc, lda, ldb, acc)
+		n0, k0 := fewDots(l, c, a, b, m, n, k, ldc, lda, ldb, acc)
 		if n0 > 0 && k0 < k {
 			l.packedNT(c, a[k0:], b[k0:], m, n0, k-k0, ldc, lda, ldb, true, scratch)
 		}
@@ -342,8 +345,8 @@ func (l Level) packedNT(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool,
 const fewest = 4
 
 // fewDots is GemmNT for the first n0 columns and k0 steps, which it returns: those
-// that fill vectors.
-func (l Level) fewDots(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool) (n0, k0 int) {
+// that fill vectors. b is widened if it is of bf16.
+func fewDots[E float32 | uint16](l Level, c, a []float32, b []E, m, n, k, ldc, lda, ldb int, acc bool) (n0, k0 int) {
 	lanes := tilings[l].lanes
 	n0, k0 = n/lanes*lanes, k/lanes*lanes
 	if n0 == 0 || k0 == 0 {
@@ -352,7 +355,7 @@ func (l Level) fewDots(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool) 
 	_, _ = a[(m-1)*lda+k-1], b[(n-1)*ldb+k-1]
 	var at [16]int
 	for i := range at {
-		at[i] = 4 * ldb * i
+		at[i] = int(unsafe.Sizeof(b[0])) * ldb * i
 	}
 	for j := 0; j < n0; j += lanes {
 		next := j + lanes // its rows come next
@@ -360,14 +363,14 @@ func (l Level) fewDots(c, a, b []float32, m, n, k, ldc, lda, ldb int, acc bool) 
 			next = j
 		}
 		for i := 0; i < m; i += fewest {
-			l.fewColumns(c[i*ldc+j:], a[i*lda:], b[j*ldb:], b[next*ldb:], min(fewest, m-i), k0, ldc, lda, &at, acc)
+			fewColumns(l, c[i*ldc+j:], a[i*lda:], b[j*ldb:], b[next*ldb:], min(fewest, m-i), k0, ldc, lda, &at, acc)
 		}
 	}
 	return n0, k0
 }
 
 // fewColumns is a vector of columns for up to fewest rows.
-func (l Level) fewColumns(c, a, b, next []float32, m, k, ldc, lda int, at *[16]int, acc bool) {
+func fewColumns[E float32 | uint16](l Level, c, a []float32, b, next []E, m, k, ldc, lda int, at *[16]int, acc bool) {
 	const most = 256 // blocks of a call
 	lanes := tilings[l].lanes
 	var sums [fewest * 16]float32
@@ -375,7 +378,13 @@ func (l Level) fewColumns(c, a, b, next []float32, m, k, ldc, lda int, at *[16]i
 		copy(sums[i*lanes:], c[i*ldc:][:lanes])
 	}
 	for p := 0; p < k; p += most * lanes {
-		few(l, m, &sums[0], &a[p], 4*lda, &b[p], at, &next[min(p*lanes, len(next)-1)], min(most, (k-p)/lanes))
+		at, blocks := at, min(most, (k-p)/lanes)
+		w, ahead := unsafe.Pointer(&b[p]), unsafe.Pointer(&next[min(p*lanes, len(next)-1)])
+		if unsafe.Sizeof(b[0]) == 4 {
+			few(l, m, &sums[0], &a[p], 4*lda, (*float32)(w), at, (*float32)(ahead), blocks)
+		} else {
+			fewWidened(l, m, &sums[0], &a[p], 4*lda, (*uint16)(w), at, (*uint16)(ahead), blocks)
+		}
 	}
 	for i := range m {
 		copy(c[i*ldc:][:lanes], sums[i*lanes:])

@@ -6,6 +6,178 @@
 package kernel
 
 //go:noescape
+func tileAVX2_1x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_1x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_2x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_2x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_3x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_3x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_4x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_4x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_5x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_5x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_6x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tileAVX2_6x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+func peakAVX2(rounds int)
+
+//go:noescape
+func packAVX2(dst *float32, ds int, src *float32, ss int, k int, vecs int)
+
+//go:noescape
+func transAVX2(dst *float32, ds int, src *float32, at *[16]int, blocks int)
+
+//go:noescape
+func tilesAVX2_1(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func tilesAVX2_2(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func fewAVX2_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewWidenedAVX2_1(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
+
+//go:noescape
+func fewAVX2_2(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewWidenedAVX2_2(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
+
+//go:noescape
+func fewAVX2_3(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewWidenedAVX2_3(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
+
+//go:noescape
+func fewAVX2_4(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewWidenedAVX2_4(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
+
+//go:noescape
+func tilePairs_1x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_1x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_1x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_2x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_2x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_2x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_3x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_3x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_3x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_4x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_4x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_4x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_5x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_5x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_5x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_6x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_6x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_6x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_7x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_7x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_7x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_8x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_8x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+//go:noescape
+func tilePairs_8x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
+
+func peakPairs(rounds int)
+
+//go:noescape
+func weavePairs(dst *float32, ds int, src *uint16, ss int, k int, vecs int)
+
+//go:noescape
+func tilesPairs_1(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func tilesPairs_2(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func tilesPairs_3(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
+
+//go:noescape
+func fewPairs_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewPairs_2(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewPairs_3(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewPairs_4(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
 func tileAVX512_1x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
 
 //go:noescape
@@ -77,13 +249,13 @@ func tileAVX512_8x2(k int, a *float32, as, ap int, b *float32, bs int, c *float3
 //go:noescape
 func tileAVX512_8x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
 
+func peakAVX512(rounds int)
+
 //go:noescape
 func packAVX512(dst *float32, ds int, src *float32, ss int, k int, vecs int)
 
 //go:noescape
 func transAVX512(dst *float32, ds int, src *float32, at *[16]int, blocks int)
-
-func peakAVX512(rounds int)
 
 //go:noescape
 func tilesAVX512_1(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
@@ -98,81 +270,110 @@ func tilesAVX512_3(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *
 func fewAVX512_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
 
 //go:noescape
+func fewWidenedAVX512_1(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
+
+//go:noescape
 func fewAVX512_2(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+
+//go:noescape
+func fewWidenedAVX512_2(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
 
 //go:noescape
 func fewAVX512_3(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
 
 //go:noescape
+func fewWidenedAVX512_3(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
+
+//go:noescape
 func fewAVX512_4(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
 
 //go:noescape
-func tileAVX2_1x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_1x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_2x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_2x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_3x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_3x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_4x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_4x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_5x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_5x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_6x1(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func tileAVX2_6x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
-
-//go:noescape
-func packAVX2(dst *float32, ds int, src *float32, ss int, k int, vecs int)
-
-//go:noescape
-func transAVX2(dst *float32, ds int, src *float32, at *[16]int, blocks int)
-
-func peakAVX2(rounds int)
-
-//go:noescape
-func tilesAVX2_1(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
-
-//go:noescape
-func tilesAVX2_2(k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int)
-
-//go:noescape
-func fewAVX2_1(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
-
-//go:noescape
-func fewAVX2_2(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
-
-//go:noescape
-func fewAVX2_3(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
-
-//go:noescape
-func fewAVX2_4(sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int)
+func fewWidenedAVX512_4(sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int)
 
 // tile adds k outer products to m rows and v vectors of C, from zero unless acc.
 // as and ap are the distances of rows and steps of A, bs of steps of B, ldc of
 // rows of C, in bytes. The tile at next will be the next one.
 func tile(l Level, m, v, k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32) {
-	if l == AVX512 {
+	switch l {
+	case AVX2:
+		switch (m-1)*2 + v - 1 {
+		case 0:
+			tileAVX2_1x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 1:
+			tileAVX2_1x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 2:
+			tileAVX2_2x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 3:
+			tileAVX2_2x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 4:
+			tileAVX2_3x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 5:
+			tileAVX2_3x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 6:
+			tileAVX2_4x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 7:
+			tileAVX2_4x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 8:
+			tileAVX2_5x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 9:
+			tileAVX2_5x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 10:
+			tileAVX2_6x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 11:
+			tileAVX2_6x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		}
+	case pairs:
+		switch (m-1)*3 + v - 1 {
+		case 0:
+			tilePairs_1x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 1:
+			tilePairs_1x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 2:
+			tilePairs_1x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 3:
+			tilePairs_2x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 4:
+			tilePairs_2x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 5:
+			tilePairs_2x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 6:
+			tilePairs_3x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 7:
+			tilePairs_3x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 8:
+			tilePairs_3x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 9:
+			tilePairs_4x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 10:
+			tilePairs_4x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 11:
+			tilePairs_4x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 12:
+			tilePairs_5x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 13:
+			tilePairs_5x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 14:
+			tilePairs_5x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 15:
+			tilePairs_6x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 16:
+			tilePairs_6x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 17:
+			tilePairs_6x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 18:
+			tilePairs_7x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 19:
+			tilePairs_7x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 20:
+			tilePairs_7x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 21:
+			tilePairs_8x1(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 22:
+			tilePairs_8x2(k, a, as, ap, b, bs, c, ldc, acc, next)
+		case 23:
+			tilePairs_8x3(k, a, as, ap, b, bs, c, ldc, acc, next)
+		}
+	default:
 		switch (m-1)*3 + v - 1 {
 		case 0:
 			tileAVX512_1x1(k, a, as, ap, b, bs, c, ldc, acc, next)
@@ -223,40 +424,30 @@ func tile(l Level, m, v, k int, a *float32, as, ap int, b *float32, bs int, c *f
 		case 23:
 			tileAVX512_8x3(k, a, as, ap, b, bs, c, ldc, acc, next)
 		}
-	} else {
-		switch (m-1)*2 + v - 1 {
-		case 0:
-			tileAVX2_1x1(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 1:
-			tileAVX2_1x2(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 2:
-			tileAVX2_2x1(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 3:
-			tileAVX2_2x2(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 4:
-			tileAVX2_3x1(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 5:
-			tileAVX2_3x2(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 6:
-			tileAVX2_4x1(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 7:
-			tileAVX2_4x2(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 8:
-			tileAVX2_5x1(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 9:
-			tileAVX2_5x2(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 10:
-			tileAVX2_6x1(k, a, as, ap, b, bs, c, ldc, acc, next)
-		case 11:
-			tileAVX2_6x2(k, a, as, ap, b, bs, c, ldc, acc, next)
-		}
 	}
 }
 
 // tiles is groups rows of whole tiles of v vectors, panels of them in each; bnext is
 // the distance of panels in bytes. NEON has none.
 func tiles(l Level, v int, k int, a *float32, as, ap int, b *float32, bs, bnext int, c *float32, ldc int, acc bool, groups, panels int) {
-	if l == AVX512 {
+	switch l {
+	case AVX2:
+		switch v {
+		case 1:
+			tilesAVX2_1(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		case 2:
+			tilesAVX2_2(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		}
+	case pairs:
+		switch v {
+		case 1:
+			tilesPairs_1(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		case 2:
+			tilesPairs_2(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		case 3:
+			tilesPairs_3(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
+		}
+	default:
 		switch v {
 		case 1:
 			tilesAVX512_1(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
@@ -265,23 +456,17 @@ func tiles(l Level, v int, k int, a *float32, as, ap int, b *float32, bs, bnext 
 		case 3:
 			tilesAVX512_3(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
 		}
-	} else {
-		switch v {
-		case 1:
-			tilesAVX2_1(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
-		case 2:
-			tilesAVX2_2(k, a, as, ap, b, bs, bnext, c, ldc, acc, groups, panels)
-		}
 	}
 }
 
 // packRows copies k rows of so many vectors; ds and ss are distances of rows in
 // bytes.
 func packRows(l Level, dst *float32, ds int, src *float32, ss int, k int, vecs int) {
-	if l == AVX512 {
-		packAVX512(dst, ds, src, ss, k, vecs)
-	} else {
+	switch l {
+	case AVX2:
 		packAVX2(dst, ds, src, ss, k, vecs)
+	default:
+		packAVX512(dst, ds, src, ss, k, vecs)
 	}
 }
 
@@ -289,10 +474,11 @@ func packRows(l Level, dst *float32, ds int, src *float32, ss int, k int, vecs i
 // src are at the offsets at, in bytes, and continue from block to block; so do
 // rows of dst, ds bytes apart.
 func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, blocks int) {
-	if l == AVX512 {
-		transAVX512(dst, ds, src, at, blocks)
-	} else {
+	switch l {
+	case AVX2:
 		transAVX2(dst, ds, src, at, blocks)
+	default:
+		transAVX512(dst, ds, src, at, blocks)
 	}
 }
 
@@ -300,18 +486,8 @@ func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, b
 // sums, a vector for each row of x, dx bytes apart; what begins at next will be
 // read soon. NEON has none.
 func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) {
-	if l == AVX512 {
-		switch m {
-		case 1:
-			fewAVX512_1(sums, x, dx, w, at, next, blocks)
-		case 2:
-			fewAVX512_2(sums, x, dx, w, at, next, blocks)
-		case 3:
-			fewAVX512_3(sums, x, dx, w, at, next, blocks)
-		case 4:
-			fewAVX512_4(sums, x, dx, w, at, next, blocks)
-		}
-	} else {
+	switch l {
+	case AVX2:
 		switch m {
 		case 1:
 			fewAVX2_1(sums, x, dx, w, at, next, blocks)
@@ -322,15 +498,74 @@ func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]
 		case 4:
 			fewAVX2_4(sums, x, dx, w, at, next, blocks)
 		}
+	case pairs:
+		switch m {
+		case 1:
+			fewPairs_1(sums, x, dx, w, at, next, blocks)
+		case 2:
+			fewPairs_2(sums, x, dx, w, at, next, blocks)
+		case 3:
+			fewPairs_3(sums, x, dx, w, at, next, blocks)
+		case 4:
+			fewPairs_4(sums, x, dx, w, at, next, blocks)
+		}
+	default:
+		switch m {
+		case 1:
+			fewAVX512_1(sums, x, dx, w, at, next, blocks)
+		case 2:
+			fewAVX512_2(sums, x, dx, w, at, next, blocks)
+		case 3:
+			fewAVX512_3(sums, x, dx, w, at, next, blocks)
+		case 4:
+			fewAVX512_4(sums, x, dx, w, at, next, blocks)
+		}
 	}
+}
+
+// fewWidened is few for rows of bf16 numbers.
+func fewWidened(l Level, m int, sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int) {
+	switch l {
+	case AVX2:
+		switch m {
+		case 1:
+			fewWidenedAVX2_1(sums, x, dx, w, at, next, blocks)
+		case 2:
+			fewWidenedAVX2_2(sums, x, dx, w, at, next, blocks)
+		case 3:
+			fewWidenedAVX2_3(sums, x, dx, w, at, next, blocks)
+		case 4:
+			fewWidenedAVX2_4(sums, x, dx, w, at, next, blocks)
+		}
+	default:
+		switch m {
+		case 1:
+			fewWidenedAVX512_1(sums, x, dx, w, at, next, blocks)
+		case 2:
+			fewWidenedAVX512_2(sums, x, dx, w, at, next, blocks)
+		case 3:
+			fewWidenedAVX512_3(sums, x, dx, w, at, next, blocks)
+		case 4:
+			fewWidenedAVX512_4(sums, x, dx, w, at, next, blocks)
+		}
+	}
+}
+
+// weave makes pairs of two rows of bf16 numbers, for k pairs of rows and so many
+// vectors of pairs: dst[p,i] = (src[2p,i], src[2p+1,i]). Only pairs has it.
+func weave(_ Level, dst *float32, ds int, src *uint16, ss int, k int, vecs int) {
+	weavePairs(dst, ds, src, ss, k, vecs)
 }
 
 // peak does rounds of as many multiplications and additions as a whole tile does
 // in a step.
 func peak(l Level, rounds int) {
-	if l == AVX512 {
-		peakAVX512(rounds)
-	} else {
+	switch l {
+	case AVX2:
 		peakAVX2(rounds)
+	case pairs:
+		peakPairs(rounds)
+	default:
+		peakAVX512(rounds)
 	}
 }

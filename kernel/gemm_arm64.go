@@ -77,13 +77,13 @@ func tileNEON_8x2(k int, a *float32, as, ap int, b *float32, bs int, c *float32,
 //go:noescape
 func tileNEON_8x3(k int, a *float32, as, ap int, b *float32, bs int, c *float32, ldc int, acc bool, next *float32)
 
+func peakNEON(rounds int)
+
 //go:noescape
 func packNEON(dst *float32, ds int, src *float32, ss int, k int, vecs int)
 
 //go:noescape
 func transNEON(dst *float32, ds int, src *float32, at *[16]int, blocks int)
-
-func peakNEON(rounds int)
 
 // tile adds k outer products to m rows and v vectors of C, from zero unless acc.
 // as and ap are the distances of rows and steps of A, bs of steps of B, ldc of
@@ -163,6 +163,15 @@ func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, b
 // sums, a vector for each row of x, dx bytes apart; what begins at next will be
 // read soon. NEON has none.
 func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) {
+}
+
+// fewWidened is few for rows of bf16 numbers.
+func fewWidened(l Level, m int, sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int) {
+}
+
+// weave makes pairs of two rows of bf16 numbers, for k pairs of rows and so many
+// vectors of pairs: dst[p,i] = (src[2p,i], src[2p+1,i]). Only pairs has it.
+func weave(_ Level, dst *float32, ds int, src *uint16, ss int, k int, vecs int) {
 }
 
 // peak does rounds of as many multiplications and additions as a whole tile does

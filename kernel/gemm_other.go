@@ -35,6 +35,15 @@ func transposeBlocks(l Level, dst *float32, ds int, src *float32, at *[16]int, b
 func few(l Level, m int, sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int) {
 }
 
+// fewWidened is few for rows of bf16 numbers.
+func fewWidened(l Level, m int, sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int) {
+}
+
+// weave makes pairs of two rows of bf16 numbers, for k pairs of rows and so many
+// vectors of pairs: dst[p,i] = (src[2p,i], src[2p+1,i]). Only pairs has it.
+func weave(_ Level, dst *float32, ds int, src *uint16, ss int, k int, vecs int) {
+}
+
 // peak does rounds of as many multiplications and additions as a whole tile does
 // in a step.
 func peak(l Level, rounds int) {

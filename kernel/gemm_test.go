@@ -72,7 +72,7 @@ func fma32(x, y, z float32) float32 {
 	p, c := float64(x)*float64(y), float64(z)
 	s := p + c
 	b := s - p
-	if e := (p - (s - b)) + (c - b); e != 0 && math.Float64bits(s)&1 == 0 {
+	if e := (p - (s - b)) + (c - b); e != 0 && !math.IsInf(s, 0) && math.Float64bits(s)&1 == 0 {
 		if (e > 0) == (s > 0) {
 			s = math.Float64frombits(math.Float64bits(s) + 1)
 		} else {

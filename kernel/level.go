@@ -20,14 +20,19 @@ type Level uint8
 
 // The levels. AVX2 and AVX512 are amd64's, NEON is arm64's.
 const (
-	Portable Level = iota + 1 // plain Go
-	AVX2                      // AVX2 and FMA
-	AVX512                    // AVX-512 F, DQ, BW and VL
+	Portable   Level = iota + 1 // plain Go
+	AVX2                        // AVX2 and FMA
+	AVX512                      // AVX-512 F, DQ, BW and VL
+	AVX512BF16                  // AVX512, and products of bf16 in pairs
 	NEON
 	levels
+
+	pairs = levels // how AVX512BF16 multiplies: see gemm_bf16.go
 )
 
-var levelNames = [levels]string{Portable: "portable", AVX2: "avx2", AVX512: "avx512", NEON: "neon"}
+var levelNames = [levels]string{
+	Portable: "portable", AVX2: "avx2", AVX512: "avx512", AVX512BF16: "avx512bf16", NEON: "neon",
+}
 
 func (l Level) String() string { return levelNames[l] }
 

@@ -15,6 +15,7 @@ import (
 // shape is the largest tile of a level, and the names of its instructions.
 type shape struct {
 	level  string // the suffix of functions
+	is     string // the level's constant
 	lanes  int    // floats in a vector
 	rows   int    // of the tile
 	vecs   int    // of the tile
@@ -23,19 +24,32 @@ type shape struct {
 	zero   string // the instruction that clears one
 }
 
+// pairs is AVX-512 with another product: a float is a pair of bf16 numbers, of
+// which both products are added.
 var (
-	avx512 = shape{"AVX512", 16, 8, 3, 32, "Z", "VPXORD"}
-	avx2   = shape{"AVX2", 8, 6, 2, 16, "Y", "VXORPS"}
-	neon   = shape{"NEON", 4, 8, 3, 32, "V", ""}
+	avx512 = shape{"AVX512", "AVX512", 16, 8, 3, 32, "Z", "VPXORD"}
+	avx2   = shape{"AVX2", "AVX2", 8, 6, 2, 16, "Y", "VXORPS"}
+	neon   = shape{"NEON", "NEON", 4, 8, 3, 32, "V", ""}
+	pairs  = shape{"Pairs", "pairs", 16, 8, 3, 32, "Z", "VPXORD"}
 )
+
+// multiplyAdd is acc += x·y for registers.
+func (s shape) multiplyAdd(t *text, x, y, acc int) {
+	if s == pairs {
+		t.p("\t%s // VDPBF16PS Z%d, Z%d, Z%d", vdpbf16ps(x, y, acc), x, y, acc)
+		return
+	}
+	t.p("\tVFMADD231PS %s, %s, %s", s.reg(x), s.reg(y), s.reg(acc))
+}
 
 // gemmFiles are the kernels of matrix products.
 func gemmFiles() map[string]*text {
 	files := map[string]*text{
 		"gemm_avx512_amd64.s": amd64Gemm(avx512),
+		"gemm_pairs_amd64.s":  amd64Gemm(pairs),
 		"gemm_avx2_amd64.s":   amd64Gemm(avx2),
 		"gemm_neon_arm64.s":   arm64Gemm(neon),
-		"gemm_amd64.go":       gemmGo(avx512, avx2),
+		"gemm_amd64.go":       gemmGo(avx2, pairs, avx512),
 		"gemm_arm64.go":       gemmGo(neon),
 		"gemm_other.go":       gemmGo(),
 	}
@@ -53,8 +67,11 @@ const tilesArgs = "k int, a *float32, as, ap int, b *float32, bs, bnext int, c *
 
 const (
 	packArgs  = "dst *float32, ds int, src *float32, ss int, k int, vecs int"
+	weaveArgs = "dst *float32, ds int, src *uint16, ss int, k int, vecs int"
 	fewArgs   = "sums *float32, x *float32, dx int, w *float32, at *[16]int, next *float32, blocks int"
-	transArgs = "dst *float32, ds int, src *float32, at *[16]int, blocks int"
+
+	fewWidenedArgs = "sums *float32, x *float32, dx int, w *uint16, at *[16]int, next *uint16, blocks int"
+	transArgs      = "dst *float32, ds int, src *float32, at *[16]int, blocks int"
 )
 
 func amd64Gemm(s shape) *text {
@@ -68,10 +85,17 @@ func amd64Gemm(s shape) *text {
 	for v := 1; v <= s.vecs; v++ {
 		s.amd64Tiles(t, v)
 	}
-	s.amd64Copy(t)
-	s.transposition(t)
+	if s == pairs {
+		s.weave(t)
+	} else {
+		s.amd64Copy(t)
+		s.transposition(t)
+	}
 	for m := 1; m <= fewest; m++ {
-		s.amd64Few(t, m)
+		s.amd64Few(t, m, false)
+		if s != pairs {
+			s.amd64Few(t, m, true)
+		}
 	}
 	s.amd64Peak(t)
 	return t
@@ -150,10 +174,10 @@ func (s shape) amd64Inner(t *text, m, v, acc int) {
 			t.p("\tVMOVUPS %d(BX), %s", i*s.lanes*4, s.reg(b0+i))
 		}
 		for r := range m {
-			x := s.reg(b0 + v + r%min(free, 4))
-			t.p("\tVBROADCASTSS %s, %s", row(r), x)
+			x := b0 + v + r%min(free, 4)
+			t.p("\tVBROADCASTSS %s, %s", row(r), s.reg(x))
 			for i := range v {
-				t.p("\tVFMADD231PS %s, %s, %s", s.reg(b0+i), x, s.reg(r*v+i))
+				s.multiplyAdd(t, b0+i, x, r*v+i)
 			}
 		}
 		t.p("\tADDQ R9, AX\n\tADDQ R9, R13\n\tADDQ R10, BX")
@@ -239,6 +263,21 @@ func (s shape) amd64Copy(t *text) {
 	t.p("")
 }
 
+// weave makes pairs of two rows of bf16 numbers, for k pairs of rows and so many
+// vectors of pairs: dst[p,i] = (src[2p,i], src[2p+1,i]).
+func (s shape) weave(t *text) {
+	t.p("// func weave%s(%s)", s.level, weaveArgs)
+	t.p("TEXT ·weave%s(SB), NOSPLIT, $0-48", s.level)
+	for i, r := range []string{"DI", "R8", "SI", "R9", "DX", "CX"} {
+		t.p("\tMOVQ %s+%d(FP), %s", []string{"dst", "ds", "src", "ss", "k", "vecs"}[i], 8*i, r)
+	}
+	t.p("row:\n\tMOVQ SI, AX\n\tMOVQ DI, BX\n\tMOVQ CX, R10")
+	t.p("column:\n\tVPMOVZXWD (AX), Z0\n\tVPMOVZXWD (AX)(R9*1), Z1\n\tPREFETCHT0 (AX)(R9*8)")
+	t.p("\tVPSLLD $16, Z1, Z1\n\tVPORD Z0, Z1, Z0\n\tVMOVUPS Z0, (BX)")
+	t.p("\tADDQ $32, AX\n\tADDQ $64, BX\n\tSUBQ $1, R10\n\tJNZ column")
+	t.p("\tLEAQ (SI)(R9*2), SI\n\tADDQ R8, DI\n\tSUBQ $1, DX\n\tJNZ row\n\tVZEROUPPER\n\tRET\n")
+}
+
 // transposition: DI dst, DX its row distance, SI src, R8 the offsets of its rows,
 // CX blocks.
 func (s shape) transposition(t *text) {
@@ -248,15 +287,21 @@ func (s shape) transposition(t *text) {
 		t.p("\tMOVQ %s+%d(FP), %s", []string{"dst", "ds", "src", "at", "blocks"}[i], 8*i, r)
 	}
 	t.p("loop:")
-	s.turn(t, func(_, x int) { t.p("\tVMOVUPS %s, (DI)\n\tADDQ DX, DI", s.reg(x)) })
+	s.turn(t, false, func(_, x int) { t.p("\tVMOVUPS %s, (DI)\n\tADDQ DX, DI", s.reg(x)) })
 	t.p("\tADDQ $%d, SI\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n", 4*s.lanes)
 }
 
-// turn loads a square block and turns it: f gets each column in a register, and
-// may use those between that one and the next fourteen or six.
-func (s shape) turn(t *text, f func(col, x int)) {
+// turn loads a square block, of bf16 numbers if they are to be widened, and turns
+// it: f gets each column in a register, and may use those between that one and the
+// next fourteen or six.
+func (s shape) turn(t *text, widen bool, f func(col, x int)) {
 	for i := range s.lanes {
-		t.p("\tMOVQ %d(R8), R9\n\tVMOVUPS (SI)(R9*1), %s", i*8, s.reg(i))
+		t.p("\tMOVQ %d(R8), R9", i*8)
+		if widen {
+			t.p("\tVPMOVZXWD (SI)(R9*1), %s\n\tVPSLLD $16, %s, %s", s.reg(i), s.reg(i), s.reg(i))
+		} else {
+			t.p("\tVMOVUPS (SI)(R9*1), %s", s.reg(i))
+		}
 	}
 	if s.lanes == 16 {
 		turn16(t, f)
@@ -318,13 +363,22 @@ func turn8(t *text, f func(col, x int)) {
 const fewest = 4
 
 // amd64Few is a product of few rows with a matrix that is read once, straight from
-// memory: blocks of it are turned in registers. The rows that come next are
-// prefetched one after the other, as memory likes to be read, not side by side as
-// they will be used. SI w, R8 the offsets of its rows, R10 what to prefetch; AX x, DX its row distance; CX blocks; DI sums,
-// a vector for each row of x.
-func (s shape) amd64Few(t *text, m int) {
-	t.p("// func few%s_%d(%s)", s.level, m, fewArgs)
-	t.p("TEXT ·few%s_%d(SB), NOSPLIT, $0-56", s.level, m)
+// memory: blocks of it are turned in registers, after they were widened if they are
+// of bf16. The rows that come next are prefetched one after the other, as memory
+// likes to be read, not side by side as they will be used. SI w, R8 the offsets of
+// its rows, R10 what to prefetch; AX x, DX its row distance; CX blocks; DI sums, a
+// vector for each row of x.
+func (s shape) amd64Few(t *text, m int, widen bool) {
+	name, bytes := s.few(m, widen), 4*s.lanes // of a row of a block
+	if widen {
+		bytes /= 2
+	}
+	args := fewArgs
+	if widen {
+		args = fewWidenedArgs
+	}
+	t.p("// func %s(%s)", name, args)
+	t.p("TEXT ·%s(SB), NOSPLIT, $0-56", name)
 	for i, r := range []string{"DI", "AX", "DX", "SI", "R8", "R10", "CX"} {
 		t.p("\tMOVQ %s+%d(FP), %s", []string{"sums", "x", "dx", "w", "at", "next", "blocks"}[i], 8*i, r)
 	}
@@ -334,26 +388,35 @@ func (s shape) amd64Few(t *text, m int) {
 	row := []string{"(AX)", "(AX)(DX*1)", "(AX)(DX*2)", "(AX)(R11*1)"}
 	sum := func(r int) int { return 2 + r + 8*(16/s.lanes-1) } // beside the columns
 	t.p("loop:")
-	for at := 0; at < 4*s.lanes*s.lanes; at += 64 {
+	for at := 0; at < bytes*s.lanes; at += 64 {
 		t.p("\tPREFETCHT1 %d(R10)", at)
 	}
-	t.p("\tADDQ $%d, R10", 4*s.lanes*s.lanes)
-	s.turn(t, func(col, x int) {
+	t.p("\tADDQ $%d, R10", bytes*s.lanes)
+	s.turn(t, widen, func(col, x int) {
 		for r := range m {
 			if col == 0 {
 				t.p("\tVMOVUPS %d(DI), %s", 4*s.lanes*r, s.reg(sum(r)))
 			}
-			if s.lanes == 16 {
+			if s == avx512 {
 				t.p("\tVFMADD231PS.BCST %d%s, %s, %s", 4*col, row[r], s.reg(x), s.reg(sum(r)))
 			} else {
-				t.p("\tVBROADCASTSS %d%s, Y15\n\tVFMADD231PS Y15, %s, %s", 4*col, row[r], s.reg(x), s.reg(sum(r)))
+				t.p("\tVBROADCASTSS %d%s, %s", 4*col, row[r], s.reg(15))
+				s.multiplyAdd(t, 15, x, sum(r))
 			}
 		}
 	})
 	for r := range m {
 		t.p("\tVMOVUPS %s, %d(DI)", s.reg(sum(r)), 4*s.lanes*r)
 	}
-	t.p("\tADDQ $%d, SI\n\tADDQ $%d, AX\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n", 4*s.lanes, 4*s.lanes)
+	t.p("\tADDQ $%d, SI\n\tADDQ $%d, AX\n\tSUBQ $1, CX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n", bytes, 4*s.lanes)
+}
+
+// few is the name of amd64Few.
+func (s shape) few(m int, widen bool) string {
+	if widen {
+		return fmt.Sprintf("fewWidened%s_%d", s.level, m)
+	}
+	return fmt.Sprintf("few%s_%d", s.level, m)
 }
 
 // amd64Peak is rounds of independent multiplications and additions in registers.
@@ -366,7 +429,7 @@ func (s shape) amd64Peak(t *text) {
 	}
 	t.p("\tPCALIGN $32\nloop:")
 	for i := range n {
-		t.p("\tVFMADD231PS %s, %s, %s", s.reg(n), s.reg(n+1), s.reg(i))
+		s.multiplyAdd(t, n, n+1, i)
 	}
 	t.p("\tSUBQ $1, DX\n\tJNZ loop\n\tVZEROUPPER\n\tRET\n")
 }

@@ -12,7 +12,7 @@ func vectorFiles() map[string]*text {
 		"vector_avx512_amd64.s": vectorAsm(isaAVX512{amd64{"Z"}}, defs),
 		"vector_avx2_amd64.s":   vectorAsm(isaAVX2{amd64{"Y"}}, defs),
 		"vector_neon_arm64.s":   vectorAsm(isaNEON{}, defs),
-		"vector_amd64.go":       vectorGo(defs, "AVX512", "AVX2"),
+		"vector_amd64.go":       vectorGo(defs, "AVX2", "AVX512"),
 		"vector_arm64.go":       vectorGo(defs, "NEON"),
 		"vector_other.go":       vectorGo(defs),
 		"vector_each.go":        eachGo(),
