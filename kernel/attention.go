@@ -11,9 +11,14 @@ import "math"
 const attnTile = 64
 
 // AttentionScratch is the number of elements of scratch that Attention takes
-// for n queries.
-func (l Level) AttentionScratch(a Heads, n int) int {
-	return attnTile*attnTile + attnTile + 2*n + l.PanelLen(attnTile, a.K) + l.PanelLen(a.K, attnTile)
+// for n queries, of bf16 if half.
+func (l Level) AttentionScratch(a Heads, n int, half bool) int {
+	f := format{level: l, half: half}
+	size := attnTile*attnTile + attnTile + 2*n + f.panelLen(attnTile, a.K) + f.panelLen(a.K, attnTile)
+	if half {
+		size += 2*n*a.K + attnTile*attnTile
+	}
+	return size
 }
 
 // Attention is causal attention of the queries t0 ≤ t < t1 of query head h in
@@ -23,45 +28,54 @@ func (l Level) AttentionScratch(a Heads, n int) int {
 //	lse[t] = log Σ_u e^s[t,u]
 //	o[t]   = Σ_u e^(s[t,u]−lse[t]) · v[u]
 //
-// qkv is [T,(H+2G)K], o is [T,HK], lse is [T,H]; only rows t0 … t1−1 of head h
-// of o and lse are written. positions count from 0 at the first token of each
-// document, so a token sees its own document only; a document that began in an
+// qkv is [T,(H+2G)K], o is [T,HK], of one type, lse is [T,H]; only rows t0 … t1−1
+// of head h of o and lse are written. positions count from 0 at the first token of
+// each document, so a token sees its own document only; a document that began in an
 // earlier row is seen from the beginning of this one. scratch has
-// AttentionScratch(a, t1−t0) elements. A tile of keys is packed once for all
-// queries of the call: a few hundred make that cheap. Cost: 4·K FLOP per pair
+// AttentionScratch(a, t1−t0, o.Half()) elements. A tile of keys is packed once for
+// all queries of the call: a few hundred make that cheap. Cost: 4·K FLOP per pair
 // (t,u) in the tiles of 64 by 64 that have a visible pair, about half of that on the
 // diagonal; others are skipped.
 //
-// float32. Scores and Σ_u e^s·v are left folds, the sum of exponentials is one
-// per tile of keys, joined by the running maximum. The result of a query does
-// not depend on t0 and t1, as long as all keys and values of its tile are
-// finite: masked ones are multiplied by zero.
+// Everything between qkv and o is float32, except that e^s is rounded to bf16 before
+// it is multiplied by values of bf16, not before it is summed. Scores and Σ_u e^s·v
+// are left folds, the sum of exponentials is one per tile of keys, joined by the
+// running maximum. The result of a query does not depend on t0 and t1, as long as
+// all keys and values of its tile are finite: masked ones are multiplied by zero.
 //
 // Milakov & Gimelshein, "Online normalizer calculation for softmax", 2018,
 // arXiv:1805.02867, algorithm 3; Dao et al., "FlashAttention", 2022,
 // arXiv:2205.14135, algorithm 1.
-func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t0, t1 int,
+func (l Level) Attention(o Numbers, lse []float32, qkv Numbers, positions []int32, a Heads, h, t0, t1 int,
 	scratch []float32,
 ) {
 	if t0 >= t1 {
 		return
 	}
-	W, HK, g := a.Width(), a.H*a.K, h*a.G/a.H
+	W, HK, g, n := a.Width(), a.H*a.K, h*a.G/a.H, t1-t0
 	f := forward{
-		level: l, positions: positions, K: a.K, W: W, HK: HK, scale: invSqrt(a.K), t0: t0,
-		q: qkv[h*a.K:], o: o[h*a.K:],
+		format: formatOf(l, qkv), positions: positions, K: a.K, scale: invSqrt(a.K), t0: t0,
 	}
 	take := func(n int) (x []float32) { x, scratch = scratch[:n], scratch[n:]; return x }
 	f.s, f.corr = take(attnTile*attnTile), take(attnTile)
-	f.top, f.sum = take(t1-t0), take(t1-t0)
-	keys, values := take(l.PanelLen(attnTile, a.K)), take(l.PanelLen(a.K, attnTile))
+	f.top, f.sum = take(n), take(n)
+	keys, values := take(f.panelLen(attnTile, a.K)), take(f.panelLen(a.K, attnTile))
+	f.o, f.ldo = o.F32, HK
+	var widened []float32
+	if f.half {
+		f.o, f.ldo = take(n*a.K), a.K
+		widened, f.probs = take(n*a.K), take(attnTile*attnTile)
+	} else {
+		f.o = f.o[t0*HK+h*a.K:]
+	}
+	f.q = f.left(qkv.From(t0*W+h*a.K), n, a.K, W, widened)
 	for i := range f.top {
 		f.top[i], f.sum[i] = negInf(), 0
 	}
 	for u0 := firstKey(positions, t0); u0 < t1; u0 += attnTile {
 		w := min(attnTile, t1-u0)
-		f.keys = l.packedColumns(keys, qkv[u0*W+(a.H+g)*a.K:], w, a.K, W)
-		f.values = l.packedRows(values, qkv[u0*W+(a.H+a.G+g)*a.K:], w, a.K, W)
+		f.keys = f.columns(keys, qkv.From(u0*W+(a.H+g)*a.K), w, a.K, W)
+		f.values = f.rows(values, qkv.From(u0*W+(a.H+a.G+g)*a.K), w, a.K, W)
 		for t := max(t0, u0); t < t1; t = nextTile(t, t1) {
 			f.tile(t, nextTile(t, t1), u0)
 		}
@@ -69,24 +83,9 @@ func (l Level) Attention(o, lse, qkv []float32, positions []int32, a Heads, h, t
 	for t := t0; t < t1; t += attnTile {
 		f.finish(lse[h:], a.H, t, min(t+attnTile, t1))
 	}
-}
-
-// attnWidths are the panels of attention, of tiles and heads that are mostly 64
-// wide: panels of 48 would leave 16, with more loads than products.
-var attnWidths = [levels]int{Portable: 256, AVX2: 16, AVX512: 32, AVX512BF16: 32, NEON: 12}
-
-// packedColumns packs n vectors of length K as columns: C = A·Bᵀ.
-func (l Level) packedColumns(panels, b []float32, n, K, ldb int) packed {
-	w := attnWidths[l]
-	l.packNT(panels, b, n, K, ldb, w)
-	return packed{panels, n, K, w}
-}
-
-// packedRows packs n vectors of length K as rows: C = A·B.
-func (l Level) packedRows(panels, b []float32, n, K, ldb int) packed {
-	w := attnWidths[l]
-	l.packNN(panels, b, K, n, ldb, w)
-	return packed{panels, K, n, w}
+	for t := range n {
+		o.Store(l, f.o[t*f.ldo:][:a.K], (t0+t)*HK+h*a.K)
+	}
 }
 
 // nextTile is where the tile of queries after that of t begins.
@@ -94,13 +93,16 @@ func nextTile(t, t1 int) int { return min(t/attnTile*attnTile+attnTile, t1) }
 
 // forward is one call of Attention.
 type forward struct {
-	level     Level
+	format
 	positions []int32
-	K, W, HK  int
+	K         int
 	scale     float32
 	t0        int
-	q, o      []float32 // of the head, from token 0 on
+	q         left      // of the head, from token t0 on
+	o         []float32 // likewise, with rows of distance ldo
+	ldo       int
 	s         []float32 // [attnTile,attnTile], scores and then exponentials
+	probs     []float32 // room for them as an operand
 	top, sum  []float32 // of each query, so far
 	corr      []float32 // what a tile does to them
 	keys      packed    // [K,attnTile]
@@ -114,25 +116,26 @@ func (f *forward) tile(t, t1, u0 int) {
 	if u0 < first || see.nothing() {
 		return
 	}
-	f.level.scores(f.s, f.q[t*f.W:], f.keys, see, n, f.W)
+	f.scores(f.s, f.q.from(t-f.t0), f.keys, see, n)
 	see.mask(f.s, n)
 	top, sum := f.top[t-f.t0:][:n], f.sum[t-f.t0:][:n]
 	f.level.softmaxRows(f.s, attnTile, n, f.scale, top, sum, f.corr[:n])
-	out, more := f.o[t*f.HK:], u0 > first
+	out, more := f.o[(t-f.t0)*f.ldo:], u0 > first
 	if more && !allOnes(f.corr[:n]) {
-		f.level.scaleRows(out, f.HK, n, f.K, f.corr[:n])
+		f.level.scaleRows(out, f.ldo, n, f.K, f.corr[:n])
 	}
+	p := f.rounded(f.s, n, f.probs)
 	see.groups(n, func(i, rows, end int) {
-		f.level.block(out[i*f.HK:], f.s[i*attnTile:], f.values, rows, f.K, 0, end, f.HK, attnTile, 1, more)
+		f.mul.block(out[i*f.ldo:], p.from(i).x, f.values, rows, f.K, 0, f.steps(end), f.ldo, p.ld, 1, more)
 	})
 }
 
 // scores are the products of n queries with the keys that they or neighbours
 // see; the others stay what they were.
-func (l Level) scores(s, q []float32, keys packed, see window, n, ldq int) {
+func (f *format) scores(s []float32, q left, keys packed, see window, n int) {
 	see.groups(n, func(i, rows, end int) {
 		end = min(roundUp(end, 16), keys.n)
-		l.block(s[i*attnTile:], q[i*ldq:], keys, rows, end, 0, keys.k, attnTile, ldq, 1, false)
+		f.mul.block(s[i*attnTile:], q.from(i).x, keys, rows, end, 0, keys.k, attnTile, q.ld, 1, false)
 	})
 }
 
@@ -160,7 +163,7 @@ func (f *forward) finish(lse []float32, H, t, t1 int) {
 		lse[(t+i)*H] = top[i] + float32(logOf(float64(s)))
 		f.corr[i] = 1 / s
 	}
-	f.level.scaleRows(f.o[t*f.HK:], f.HK, n, f.K, f.corr[:n])
+	f.level.scaleRows(f.o[(t-f.t0)*f.ldo:], f.ldo, n, f.K, f.corr[:n])
 }
 
 // window is what queries from t on see of the w keys from u0 on.

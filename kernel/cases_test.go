@@ -45,7 +45,7 @@ func productCases(l Level) []kernelCase {
 	}
 	o, lse, dqkv := make([]float32, T*h.H*h.K), make([]float32, T*h.H), make([]float32, T*h.Width())
 	cached, cache := make([]float32, h.H*h.K), make([]float32, T*2*h.G*h.K)
-	as, gs := make([]float32, l.AttentionScratch(h, T)), make([]float32, l.AttentionGradScratch(h, T))
+	as, gs := make([]float32, l.AttentionScratch(h, T, false)), make([]float32, l.AttentionGradScratch(h, T, false))
 	slots := make([]int32, T)
 	at := make([]int32, T)
 	for t := range at {
@@ -58,21 +58,21 @@ func productCases(l Level) []kernelCase {
 		gemm("NT1", 1, n, func(c []float32) { l.GemmNT(c, a, b, 1, n, k, n, k, k, true, s) }),
 		{"Attention", T * h.K, 4 * h.H * h.K * T * T / 2, [][]float32{o, lse}, func() {
 			for j := range h.H {
-				l.Attention(o, lse, qkv, pos, h, j, 0, T, as)
+				l.Attention(Numbers{F32: o}, lse, Numbers{F32: qkv}, pos, h, j, 0, T, as)
 			}
 		}},
 		{"AttentionGrad", T * h.Width(), 14 * h.H * h.K * T * T / 2, [][]float32{dqkv}, func() {
 			for j := range h.H { // on its own, it has what it needs
-				l.Attention(o, lse, qkv, pos, h, j, 0, T, as)
+				l.Attention(Numbers{F32: o}, lse, Numbers{F32: qkv}, pos, h, j, 0, T, as)
 			}
 			for g := range h.G {
-				l.AttentionGrad(dqkv, qkv, o, lse, do, pos, h, g, gs)
+				l.AttentionGrad(Numbers{F32: dqkv}, Numbers{F32: qkv}, Numbers{F32: o}, lse, Numbers{F32: do}, pos, h, g, gs)
 			}
 		}},
 		{"AttentionCached", h.H * h.K, 4 * h.H * h.K * T, [][]float32{cached}, func() {
-			CacheAppend(cache, qkv, slots, at, T, h)
+			CacheAppend(Numbers{F32: cache}, Numbers{F32: qkv}, slots, at, T, h)
 			for g := range h.G {
-				l.AttentionCached(cached, qkv, cache, 0, T-1, T, h, g, as)
+				l.AttentionCached(Numbers{F32: cached}, Numbers{F32: qkv}, Numbers{F32: cache}, 0, T-1, T, h, g, as)
 			}
 		}},
 	}

@@ -24,6 +24,14 @@ func (x Numbers) From(i int) Numbers {
 	return Numbers{F32: x.F32[i:]}
 }
 
+// First is the first n numbers.
+func (x Numbers) First(n int) Numbers {
+	if x.Half() {
+		return Numbers{BF16: x.BF16[:n]}
+	}
+	return Numbers{F32: x.F32[:n]}
+}
+
 // Load is numbers i … i+n−1 as float32: themselves, or their values in buf, which
 // has at least n elements.
 func (x Numbers) Load(l Level, buf []float32, i, n int) []float32 {

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+// format is how attention reads numbers of a type, and multiplies them.
+type format struct {
+	level Level // of rows
+	mul   Level // of products
+	half  bool  // the numbers are of bf16
+}
+
+func formatOf(l Level, x Numbers) format {
+	f := format{level: l, mul: l, half: x.Half()}
+	if f.half {
+		f.mul = l.multiplies()
+	}
+	return f
+}
+
+// attnWidths are the panels of attention, of tiles and heads that are mostly 64
+// wide: panels of 48 would leave 16, with more loads than products.
+var attnWidths = [levels]int{Portable: 256, AVX2: 16, AVX512: 32, AVX512BF16: 32, NEON: 12}
+
+// steps is how many steps of an operand k steps are.
+func (f *format) steps(k int) int {
+	if f.half {
+		return f.level.steps(k)
+	}
+	return k
+}
+
+func (f *format) panelLen(n, k int) int { return f.level.PanelLen(n, f.steps(k)) }
+
+// columns packs n vectors of length K as columns: C = A·Bᵀ.
+func (f *format) columns(panels []float32, x Numbers, n, K, ld int) packed {
+	w := attnWidths[f.level]
+	if f.half {
+		f.level.packNT16(panels, x.BF16, n, K, ld, w)
+	} else {
+		f.level.packNT(panels, x.F32, n, K, ld, w)
+	}
+	return packed{panels, n, f.steps(K), w}
+}
+
+// rows packs n vectors of length K as rows: C = A·B.
+func (f *format) rows(panels []float32, x Numbers, n, K, ld int) packed {
+	w := attnWidths[f.level]
+	if f.half {
+		f.level.packNN16(panels, x.BF16, K, n, ld, w)
+	} else {
+		f.level.packNN(panels, x.F32, K, n, ld, w)
+	}
+	return packed{panels, K, f.steps(n), w}
+}
+
+// left is the left operand of a product, with rows of distance ld.
+type left struct {
+	x  []float32
+	ld int
+}
+
+func (a left) from(i int) left { return left{a.x[i*a.ld:], a.ld} }
+
+// left is n rows of K numbers as an operand: where they lie, or in buf [n,K].
+func (f *format) left(x Numbers, n, K, ld int, buf []float32) left {
+	switch {
+	case !f.half:
+		return left{x.F32, ld}
+	case f.level.paired() && even(x.BF16, K, ld):
+		return left{asPairs(x.BF16[:(n-1)*ld+K]), ld / 2}
+	}
+	steps := f.steps(K)
+	for i := range n {
+		f.level.stage(buf[i*steps:][:steps], x.BF16[i*ld:][:K], 0)
+	}
+	return left{buf, steps}
+}
+
+// rounded is n rows of a tile [attnTile,attnTile] as an operand: the tile itself,
+// rounded if the other operand is of bf16, or pairs in buf.
+func (f *format) rounded(s []float32, n int, buf []float32) left {
+	switch x := s[:n*attnTile]; {
+	case !f.half:
+	case f.level.paired():
+		f.level.Narrow(asBF16(buf)[:len(x)], x)
+		return left{buf, attnTile / 2}
+	default:
+		f.level.Round(x, x)
+	}
+	return left{s, attnTile}
+}
+
+// turned is n rows of a tile as the left operand of a product that sums over rows:
+// [steps,attnTile].
+func (f *format) turned(s []float32, p left, n int, buf []float32) []float32 {
+	if !f.half || !f.level.paired() {
+		return s
+	}
+	f.level.stageRows(buf, asBF16(p.x[:n*p.ld]), attnTile, n, attnTile, attnTile)
+	return buf
+}
