@@ -8,69 +8,6 @@ package kernel
 // n is a multiple of 16, rows and heads are at least 1; ld, lds and skip are bytes.
 
 //go:noescape
-func addAVX512(y, a, b *float32, n int)
-
-//go:noescape
-func scaleAVX512(y, x *float32, n int, c float32)
-
-//go:noescape
-func normAVX512(y, x, w *float32, n int, r float32)
-
-//go:noescape
-func normGradXAVX512(d, dy, x, w *float32, n int, c, r float32)
-
-//go:noescape
-func normGradWAVX512(d, dy, x *float32, n int, r float32)
-
-//go:noescape
-func swigluAVX512(y, a, u *float32, n int)
-
-//go:noescape
-func swigluGradAVX512(d, e, dy, a, u *float32, n int)
-
-//go:noescape
-func adamwAVX512(p, m, v, dy *float32, n int, scale float32, s *AdamWStep)
-
-//go:noescape
-func expAVX512(y, x *float32, n int, c float32)
-
-//go:noescape
-func softmaxEndAVX512(corr, sum, part *float32, n int)
-
-//go:noescape
-func dotAVX512(x, y *float32, n int, tail *float32) float32
-
-//go:noescape
-func dot3AVX512(x, y, z *float32, n int, tail *float32) float32
-
-//go:noescape
-func highestAVX512(x *float32, n int, tail *float32) float32
-
-//go:noescape
-func expSumAVX512(x *float32, n int, tail *float32, c float32) float32
-
-//go:noescape
-func squaresAVX512(lanes *float64, x *float32, n int, tail *float32)
-
-//go:noescape
-func turnAVX512(y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32)
-
-//go:noescape
-func scaleRowAVX512(x, f *float32, n, rows, skip int)
-
-//go:noescape
-func normGradRowsAVX512(d, dy, x, r *float32, rows, ld int)
-
-//go:noescape
-func addRowsAVX512(d, x *float32, rows, ld int)
-
-//go:noescape
-func softmaxAVX512(s *float32, lds, rows int, scale float32, top, part, corr *float32)
-
-//go:noescape
-func softmaxGradAVX512(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
-
-//go:noescape
 func addAVX2(y, a, b *float32, n int)
 
 //go:noescape
@@ -101,6 +38,24 @@ func expAVX2(y, x *float32, n int, c float32)
 func softmaxEndAVX2(corr, sum, part *float32, n int)
 
 //go:noescape
+func widenAVX2(y *float32, x *uint16, n int)
+
+//go:noescape
+func narrowAVX2(y *uint16, x *float32, n int)
+
+//go:noescape
+func roundAVX2(y, x *float32, n int)
+
+//go:noescape
+func narrowRandomAVX2(y *uint16, x *float32, r *uint16, n int)
+
+//go:noescape
+func addWideAVX2(y *float32, x *uint16, n int)
+
+//go:noescape
+func normGradWWideAVX2(d *float32, dy, x *uint16, n int, r float32)
+
+//go:noescape
 func dotAVX2(x, y *float32, n int, tail *float32) float32
 
 //go:noescape
@@ -125,7 +80,13 @@ func scaleRowAVX2(x, f *float32, n, rows, skip int)
 func normGradRowsAVX2(d, dy, x, r *float32, rows, ld int)
 
 //go:noescape
+func normGradRowsWideAVX2(d *float32, dy, x *uint16, r *float32, rows, ld int)
+
+//go:noescape
 func addRowsAVX2(d, x *float32, rows, ld int)
+
+//go:noescape
+func addRowsWideAVX2(d *float32, x *uint16, rows, ld int)
 
 //go:noescape
 func softmaxAVX2(s *float32, lds, rows int, scale float32, top, part, corr *float32)
@@ -133,189 +94,363 @@ func softmaxAVX2(s *float32, lds, rows int, scale float32, top, part, corr *floa
 //go:noescape
 func softmaxGradAVX2(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
 
+//go:noescape
+func philoxAVX2(r *uint16, n int, p *philox)
+
+//go:noescape
+func addAVX512(y, a, b *float32, n int)
+
+//go:noescape
+func scaleAVX512(y, x *float32, n int, c float32)
+
+//go:noescape
+func normAVX512(y, x, w *float32, n int, r float32)
+
+//go:noescape
+func normGradXAVX512(d, dy, x, w *float32, n int, c, r float32)
+
+//go:noescape
+func normGradWAVX512(d, dy, x *float32, n int, r float32)
+
+//go:noescape
+func swigluAVX512(y, a, u *float32, n int)
+
+//go:noescape
+func swigluGradAVX512(d, e, dy, a, u *float32, n int)
+
+//go:noescape
+func adamwAVX512(p, m, v, dy *float32, n int, scale float32, s *AdamWStep)
+
+//go:noescape
+func expAVX512(y, x *float32, n int, c float32)
+
+//go:noescape
+func softmaxEndAVX512(corr, sum, part *float32, n int)
+
+//go:noescape
+func widenAVX512(y *float32, x *uint16, n int)
+
+//go:noescape
+func narrowAVX512(y *uint16, x *float32, n int)
+
+//go:noescape
+func roundAVX512(y, x *float32, n int)
+
+//go:noescape
+func narrowRandomAVX512(y *uint16, x *float32, r *uint16, n int)
+
+//go:noescape
+func addWideAVX512(y *float32, x *uint16, n int)
+
+//go:noescape
+func normGradWWideAVX512(d *float32, dy, x *uint16, n int, r float32)
+
+//go:noescape
+func dotAVX512(x, y *float32, n int, tail *float32) float32
+
+//go:noescape
+func dot3AVX512(x, y, z *float32, n int, tail *float32) float32
+
+//go:noescape
+func highestAVX512(x *float32, n int, tail *float32) float32
+
+//go:noescape
+func expSumAVX512(x *float32, n int, tail *float32, c float32) float32
+
+//go:noescape
+func squaresAVX512(lanes *float64, x *float32, n int, tail *float32)
+
+//go:noescape
+func turnAVX512(y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32)
+
+//go:noescape
+func scaleRowAVX512(x, f *float32, n, rows, skip int)
+
+//go:noescape
+func normGradRowsAVX512(d, dy, x, r *float32, rows, ld int)
+
+//go:noescape
+func normGradRowsWideAVX512(d *float32, dy, x *uint16, r *float32, rows, ld int)
+
+//go:noescape
+func addRowsAVX512(d, x *float32, rows, ld int)
+
+//go:noescape
+func addRowsWideAVX512(d *float32, x *uint16, rows, ld int)
+
+//go:noescape
+func softmaxAVX512(s *float32, lds, rows int, scale float32, top, part, corr *float32)
+
+//go:noescape
+func softmaxGradAVX512(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
+
+//go:noescape
+func philoxAVX512(r *uint16, n int, p *philox)
+
 // atAdd: y = a + b.
 func atAdd(l Level, y, a, b *float32, n int) {
-	if l == AVX512 {
-		addAVX512(y, a, b, n)
+	if l == AVX2 {
+		addAVX2(y, a, b, n)
 		return
 	}
-	addAVX2(y, a, b, n)
+	addAVX512(y, a, b, n)
 }
 
 // atScale: y = c·x.
 func atScale(l Level, y, x *float32, n int, c float32) {
-	if l == AVX512 {
-		scaleAVX512(y, x, n, c)
+	if l == AVX2 {
+		scaleAVX2(y, x, n, c)
 		return
 	}
-	scaleAVX2(y, x, n, c)
+	scaleAVX512(y, x, n, c)
 }
 
 // atNorm: y = w·(x·r).
 func atNorm(l Level, y, x, w *float32, n int, r float32) {
-	if l == AVX512 {
-		normAVX512(y, x, w, n, r)
+	if l == AVX2 {
+		normAVX2(y, x, w, n, r)
 		return
 	}
-	normAVX2(y, x, w, n, r)
+	normAVX512(y, x, w, n, r)
 }
 
 // atNormGradX: d = r·(w·dy − x·c).
 func atNormGradX(l Level, d, dy, x, w *float32, n int, c, r float32) {
-	if l == AVX512 {
-		normGradXAVX512(d, dy, x, w, n, c, r)
+	if l == AVX2 {
+		normGradXAVX2(d, dy, x, w, n, c, r)
 		return
 	}
-	normGradXAVX2(d, dy, x, w, n, c, r)
+	normGradXAVX512(d, dy, x, w, n, c, r)
 }
 
 // atNormGradW: d += dy·(x·r).
 func atNormGradW(l Level, d, dy, x *float32, n int, r float32) {
-	if l == AVX512 {
-		normGradWAVX512(d, dy, x, n, r)
+	if l == AVX2 {
+		normGradWAVX2(d, dy, x, n, r)
 		return
 	}
-	normGradWAVX2(d, dy, x, n, r)
+	normGradWAVX512(d, dy, x, n, r)
 }
 
 // atSwiglu: y = a/(1+e^−a)·u.
 func atSwiglu(l Level, y, a, u *float32, n int) {
-	if l == AVX512 {
-		swigluAVX512(y, a, u, n)
+	if l == AVX2 {
+		swigluAVX2(y, a, u, n)
 		return
 	}
-	swigluAVX2(y, a, u, n)
+	swigluAVX512(y, a, u, n)
 }
 
 // atSwigluGrad: d = dy·u·σ·(1 + a·(1−σ)) and e = dy·σ·a with σ = 1/(1+e^−a).
 func atSwigluGrad(l Level, d, e, dy, a, u *float32, n int) {
-	if l == AVX512 {
-		swigluGradAVX512(d, e, dy, a, u, n)
+	if l == AVX2 {
+		swigluGradAVX2(d, e, dy, a, u, n)
 		return
 	}
-	swigluGradAVX2(d, e, dy, a, u, n)
+	swigluGradAVX512(d, e, dy, a, u, n)
 }
 
 // atAdamw: The update of AdamW.
 func atAdamw(l Level, p, m, v, dy *float32, n int, scale float32, s *AdamWStep) {
-	if l == AVX512 {
-		adamwAVX512(p, m, v, dy, n, scale, s)
+	if l == AVX2 {
+		adamwAVX2(p, m, v, dy, n, scale, s)
 		return
 	}
-	adamwAVX2(p, m, v, dy, n, scale, s)
+	adamwAVX512(p, m, v, dy, n, scale, s)
 }
 
 // atExp: y = e^(x−c), 0 below 2^−126; c is at least x or little less.
 func atExp(l Level, y, x *float32, n int, c float32) {
-	if l == AVX512 {
-		expAVX512(y, x, n, c)
+	if l == AVX2 {
+		expAVX2(y, x, n, c)
 		return
 	}
-	expAVX2(y, x, n, c)
+	expAVX512(y, x, n, c)
 }
 
 // atSoftmaxEnd: corr = e^corr, sum = sum·corr + part.
 func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
-	if l == AVX512 {
-		softmaxEndAVX512(corr, sum, part, n)
+	if l == AVX2 {
+		softmaxEndAVX2(corr, sum, part, n)
 		return
 	}
-	softmaxEndAVX2(corr, sum, part, n)
+	softmaxEndAVX512(corr, sum, part, n)
+}
+
+// atWiden: y = x.
+func atWiden(l Level, y *float32, x *uint16, n int) {
+	if l == AVX2 {
+		widenAVX2(y, x, n)
+		return
+	}
+	widenAVX512(y, x, n)
+}
+
+// atNarrow: y = x, rounded to nearest even.
+func atNarrow(l Level, y *uint16, x *float32, n int) {
+	if l == AVX2 {
+		narrowAVX2(y, x, n)
+		return
+	}
+	narrowAVX512(y, x, n)
+}
+
+// atRound: y = x, rounded to nearest even.
+func atRound(l Level, y, x *float32, n int) {
+	if l == AVX2 {
+		roundAVX2(y, x, n)
+		return
+	}
+	roundAVX512(y, x, n)
+}
+
+// atNarrowRandom: y = x, rounded up if the bits that are lost and r exceed 2^16.
+func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
+	if l == AVX2 {
+		narrowRandomAVX2(y, x, r, n)
+		return
+	}
+	narrowRandomAVX512(y, x, r, n)
+}
+
+// atAddWide: y += x.
+func atAddWide(l Level, y *float32, x *uint16, n int) {
+	if l == AVX2 {
+		addWideAVX2(y, x, n)
+		return
+	}
+	addWideAVX512(y, x, n)
+}
+
+// atNormGradWWide: d += dy·(x·r).
+func atNormGradWWide(l Level, d *float32, dy, x *uint16, n int, r float32) {
+	if l == AVX2 {
+		normGradWWideAVX2(d, dy, x, n, r)
+		return
+	}
+	normGradWWideAVX512(d, dy, x, n, r)
 }
 
 // atDot: Σ x·y.
 func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
-	if l == AVX512 {
-		return dotAVX512(x, y, n, tail)
+	if l == AVX2 {
+		return dotAVX2(x, y, n, tail)
 	}
-	return dotAVX2(x, y, n, tail)
+	return dotAVX512(x, y, n, tail)
 }
 
 // atDot3: Σ x·y·z.
 func atDot3(l Level, x, y, z *float32, n int, tail *float32) float32 {
-	if l == AVX512 {
-		return dot3AVX512(x, y, z, n, tail)
+	if l == AVX2 {
+		return dot3AVX2(x, y, z, n, tail)
 	}
-	return dot3AVX2(x, y, z, n, tail)
+	return dot3AVX512(x, y, z, n, tail)
 }
 
 // atHighest: The maximum of x, NaN left out.
 func atHighest(l Level, x *float32, n int, tail *float32) float32 {
-	if l == AVX512 {
-		return highestAVX512(x, n, tail)
+	if l == AVX2 {
+		return highestAVX2(x, n, tail)
 	}
-	return highestAVX2(x, n, tail)
+	return highestAVX512(x, n, tail)
 }
 
 // atExpSum: Σ e^(x−c), terms below 2^−126 left out; c is at least x or little less.
 func atExpSum(l Level, x *float32, n int, tail *float32, c float32) float32 {
-	if l == AVX512 {
-		return expSumAVX512(x, n, tail, c)
+	if l == AVX2 {
+		return expSumAVX2(x, n, tail, c)
 	}
-	return expSumAVX2(x, n, tail, c)
+	return expSumAVX512(x, n, tail, c)
 }
 
 // atSquares: The squares of x, in float64, added up in 16 lanes.
 func atSquares(l Level, lanes *float64, x *float32, n int, tail *float32) {
-	if l == AVX512 {
-		squaresAVX512(lanes, x, n, tail)
+	if l == AVX2 {
+		squaresAVX2(lanes, x, n, tail)
 		return
 	}
-	squaresAVX2(lanes, x, n, tail)
+	squaresAVX512(lanes, x, n, tail)
 }
 
 // atTurn: y, z = u·cos − v·sign·sin, v·cos + u·sign·sin for heads of halves of n numbers; skip
 // is from the end of a half to the next head's.
 func atTurn(l Level, y, z, u, v, cos, sin *float32, n, heads, skip int, sign float32) {
-	if l == AVX512 {
-		turnAVX512(y, z, u, v, cos, sin, n, heads, skip, sign)
+	if l == AVX2 {
+		turnAVX2(y, z, u, v, cos, sin, n, heads, skip, sign)
 		return
 	}
-	turnAVX2(y, z, u, v, cos, sin, n, heads, skip, sign)
+	turnAVX512(y, z, u, v, cos, sin, n, heads, skip, sign)
 }
 
 // atScaleRow: x *= f[i] for rows of n numbers; skip is from the end of a row to the next.
 func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
-	if l == AVX512 {
-		scaleRowAVX512(x, f, n, rows, skip)
+	if l == AVX2 {
+		scaleRowAVX2(x, f, n, rows, skip)
 		return
 	}
-	scaleRowAVX2(x, f, n, rows, skip)
+	scaleRowAVX512(x, f, n, rows, skip)
 }
 
 // atNormGradRows: d += dy·(x·r[i]) for rows of 64 columns, row by row.
 func atNormGradRows(l Level, d, dy, x, r *float32, rows, ld int) {
-	if l == AVX512 {
-		normGradRowsAVX512(d, dy, x, r, rows, ld)
+	if l == AVX2 {
+		normGradRowsAVX2(d, dy, x, r, rows, ld)
 		return
 	}
-	normGradRowsAVX2(d, dy, x, r, rows, ld)
+	normGradRowsAVX512(d, dy, x, r, rows, ld)
+}
+
+// atNormGradRowsWide: d += dy·(x·r[i]) for rows of 64 columns, row by row.
+func atNormGradRowsWide(l Level, d *float32, dy, x *uint16, r *float32, rows, ld int) {
+	if l == AVX2 {
+		normGradRowsWideAVX2(d, dy, x, r, rows, ld)
+		return
+	}
+	normGradRowsWideAVX512(d, dy, x, r, rows, ld)
 }
 
 // atAddRows: d += x for rows of 64 columns, row by row.
 func atAddRows(l Level, d, x *float32, rows, ld int) {
-	if l == AVX512 {
-		addRowsAVX512(d, x, rows, ld)
+	if l == AVX2 {
+		addRowsAVX2(d, x, rows, ld)
 		return
 	}
-	addRowsAVX2(d, x, rows, ld)
+	addRowsAVX512(d, x, rows, ld)
+}
+
+// atAddRowsWide: d += x for rows of 64 columns, row by row.
+func atAddRowsWide(l Level, d *float32, x *uint16, rows, ld int) {
+	if l == AVX2 {
+		addRowsWideAVX2(d, x, rows, ld)
+		return
+	}
+	addRowsWideAVX512(d, x, rows, ld)
 }
 
 // atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
 // corr becomes the old top less the new one, part the sums.
 func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, corr *float32) {
-	if l == AVX512 {
-		softmaxAVX512(s, lds, rows, scale, top, part, corr)
+	if l == AVX2 {
+		softmaxAVX2(s, lds, rows, scale, top, part, corr)
 		return
 	}
-	softmaxAVX2(s, lds, rows, scale, top, part, corr)
+	softmaxAVX512(s, lds, rows, scale, top, part, corr)
 }
 
 // atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
-	if l == AVX512 {
-		softmaxGradAVX512(p, d, ld, rows, scale, lse, delta)
+	if l == AVX2 {
+		softmaxGradAVX2(p, d, ld, rows, scale, lse, delta)
 		return
 	}
-	softmaxGradAVX2(p, d, ld, rows, scale, lse, delta)
+	softmaxGradAVX512(p, d, ld, rows, scale, lse, delta)
+}
+
+// atPhilox: r = n numbers of 16 bits, of blocks from p.ctr on; n is a multiple of 128.
+func atPhilox(l Level, r *uint16, n int, p *philox) {
+	if l == AVX2 {
+		philoxAVX2(r, n, p)
+		return
+	}
+	philoxAVX512(r, n, p)
 }
