@@ -14,7 +14,7 @@ type philox struct {
 
 const (
 	blockNumbers = 8   // of 16 bits in a block
-	philoxStride = 128 // numbers that a call into assembly makes at once
+	philoxStride = 256 // numbers that a call into assembly makes at once
 )
 
 // RandomBits fills r with the uniform numbers lo, lo+1, … of a step, 16 bits each.

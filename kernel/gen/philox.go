@@ -14,7 +14,7 @@ import "fmt"
 
 // philox is the definition; p is the counter's words and the keys of all rounds.
 var philox = definition{
-	name: "philox", doc: "r = n numbers of 16 bits, of blocks from p.ctr on; n is a multiple of 128.",
+	name: "philox", doc: "r = n numbers of 16 bits, of blocks from p.ctr on; n is a multiple of 256.",
 	params: join(params("*uint16", "r"), params("int", "n"), params("*philox", "p")),
 	body:   func(k *kern) { k.philox(k) },
 }
@@ -38,57 +38,62 @@ type words [4]int
 
 func (w *words) turn() { *w = words{w[1], w[2], w[3], w[0]} }
 
-// crowd is two groups of blocks of amd64. A word is the lower half of 64 bits, and
-// the upper half is anything. Blocks are in an order that makes the two halves of
-// a result contiguous: 0, half, 1, half+1, …
+// crowd is groups of blocks of amd64, as many as registers hold, since a round
+// waits for the one before. A word is the lower half of 64 bits, and the upper half
+// is anything. Blocks are in an order that makes the two halves of a result
+// contiguous: 0, half, 1, half+1, …
 type crowd struct {
 	*kern
 	r      string // of registers
 	blocks int    // of a group
 	m0, m1 string
-	group  [2]words
-	spare  [2]int
+	keys   int // the first of 4 registers for keys
+	spare  int // the first of 2
+	group  []words
 	mix    func(key, spare, to int) // to ^= spare ^ key
-	key    func(i int) int          // the register of a key
 	join   func(low, high, spare int)
 }
 
+// newCrowd has n groups in the first registers, and 8 others behind them.
+func newCrowd(k *kern, r string, n int) *crowd {
+	c := &crowd{
+		kern: k, r: r, blocks: 8 / k.parts(), keys: 4*n + 4, spare: 4*n + 2,
+		m0: fmt.Sprint(r, 4*n), m1: fmt.Sprint(r, 4*n+1),
+	}
+	for i := range n {
+		c.group = append(c.group, words{4 * i, 4*i + 1, 4*i + 2, 4*i + 3})
+	}
+	return c
+}
+
 func (s isaAVX512) philox(k *kern) {
-	c := crowd{
-		kern: k, r: "Z", blocks: 8, m0: "Z10", m1: "Z11", group: [2]words{{0, 1, 2, 3}, {5, 6, 7, 8}}, spare: [2]int{4, 9},
-		key: func(i int) int { return 12 + i },
-		mix: func(key, spare, to int) { k.asm.p("\tVPTERNLOGD $0x96, Z%d, Z%d, Z%d", key, spare, to) },
-		join: func(low, high, _ int) {
-			k.asm.p("\tVPSHUFD $0xa0, Z%d, K1, Z%d", high, low)
-		},
-	}
+	c := newCrowd(k, "Z", 4)
+	c.mix = func(key, spare, to int) { k.asm.p("\tVPTERNLOGD $0x96, Z%d, Z%d, Z%d", key, spare, to) }
+	c.join = func(low, high, _ int) { k.asm.p("\tVPSHUFD $0xa0, Z%d, K1, Z%d", high, low) }
 	k.asm.p("\tMOVL $0xaaaa, AX\n\tKMOVW AX, K1")
-	for i := range 2 * philoxRounds {
-		k.asm.p("\tVPBROADCASTD %d(%s), Z%d", keysAt+4*i, k.gpr["p"], c.key(i))
-	}
 	c.write()
 }
 
 func (s isaAVX2) philox(k *kern) {
-	c := crowd{
-		kern: k, r: "Y", blocks: 4, m0: "Y10", m1: "Y11", group: [2]words{{0, 1, 2, 3}, {5, 6, 7, 8}}, spare: [2]int{4, 9},
-		key: func(i int) int {
-			reg := 12 + i%4
-			k.asm.p("\tVPBROADCASTD %d(%s), Y%d", keysAt+4*i, k.gpr["p"], reg)
-			return reg
-		},
-		mix: func(key, spare, to int) {
-			k.asm.p("\tVPXOR Y%d, Y%d, Y%d\n\tVPXOR Y%d, Y%d, Y%d", key, to, to, spare, to, to)
-		},
-		join: func(low, high, spare int) {
-			k.asm.p("\tVPSHUFD $0xa0, Y%d, Y%d", high, spare)
-			k.asm.p("\tVPBLENDD $0xaa, Y%d, Y%d, Y%d", spare, low, low)
-		},
+	c := newCrowd(k, "Y", 2)
+	c.mix = func(key, spare, to int) {
+		k.asm.p("\tVPXOR Y%d, Y%d, Y%d\n\tVPXOR Y%d, Y%d, Y%d", key, to, to, spare, to, to)
+	}
+	c.join = func(low, high, spare int) {
+		k.asm.p("\tVPSHUFD $0xa0, Y%d, Y%d", high, spare)
+		k.asm.p("\tVPBLENDD $0xaa, Y%d, Y%d, Y%d", spare, low, low)
 	}
 	c.write()
 }
 
-// write is the loop over pairs of groups.
+// key reads key i of all rounds.
+func (c *crowd) key(i int) int {
+	reg := c.keys + i%4
+	c.asm.p("\tVPBROADCASTD %d(%s), %s%d", keysAt+4*i, c.gpr["p"], c.r, reg)
+	return reg
+}
+
+// write is the loop over all groups.
 func (c *crowd) write() {
 	t, r, p := &c.asm, c.r, c.gpr["p"]
 	var order []uint32
@@ -113,12 +118,12 @@ func (c *crowd) write() {
 	for i := range c.group {
 		c.end(i)
 	}
-	bytes := 32 * c.blocks
+	bytes := 16 * c.blocks * len(c.group)
 	c.isa.add(t, bytes, c.gpr["r"])
 	c.down(t, bytes/2, c.gpr["n"], "loop")
 }
 
-// round is round i of both groups.
+// round is round i of all groups.
 func (c *crowd) round(i int) {
 	t, r := &c.asm, c.r
 	for _, w := range c.group {
@@ -127,8 +132,8 @@ func (c *crowd) round(i int) {
 	for half, place := range [2][2]int{{2, 1}, {0, 3}} {
 		key := c.key(2*i + half)
 		for g, w := range c.group {
-			t.p("\tVPSHUFD $0xf5, %s%d, %s%d", r, w[place[0]], r, c.spare[g])
-			c.mix(key, c.spare[g], w[place[1]])
+			t.p("\tVPSHUFD $0xf5, %s%d, %s%d", r, w[place[0]], r, c.spare+g%2)
+			c.mix(key, c.spare+g%2, w[place[1]])
 		}
 	}
 	for g := range c.group {
@@ -139,11 +144,11 @@ func (c *crowd) round(i int) {
 // end writes the blocks of group g.
 func (c *crowd) end(g int) {
 	t, r, w, size := &c.asm, c.r, c.group[g], 8*c.blocks
-	c.join(w[0], w[1], c.spare[g])
-	c.join(w[2], w[3], c.spare[g])
+	c.join(w[0], w[1], c.spare)
+	c.join(w[2], w[3], c.spare+1)
 	for i, op := range []string{"VPUNPCKLQDQ", "VPUNPCKHQDQ"} {
-		t.p("\t%s %s%d, %s%d, %s%d", op, r, w[2], r, w[0], r, c.spare[g])
-		t.p("\tVMOVDQU%s %s%d, %d(%s)", map[string]string{"Z": "32"}[r], r, c.spare[g], (2*g+i)*size, c.gpr["r"])
+		t.p("\t%s %s%d, %s%d, %s%d", op, r, w[2], r, w[0], r, c.spare+i)
+		t.p("\tVMOVDQU%s %s%d, %d(%s)", map[string]string{"Z": "32"}[r], r, c.spare+i, (2*g+i)*size, c.gpr["r"])
 	}
 }
 
