@@ -5,11 +5,12 @@ package kernel
 
 import "pleach/internal/rng"
 
-// philox is what blocks of Philox4x32-10 are made from: the counter of the first,
-// and the keys of all rounds.
+// philox is what blocks of Philox4x32-10 are made from whose counters differ in the
+// first word only: that of the first one, and what is added, by exclusive or, to
+// the products that depend on it, in the order of kernel/gen.
 type philox struct {
-	ctr  [4]uint32
-	keys [10][2]uint32
+	first uint32
+	terms [19]uint32
 }
 
 const (
@@ -33,7 +34,7 @@ func (l Level) RandomBits(r []uint16, s rng.Stream, step uint32, lo uint64) {
 	key, purpose := s.Parts()
 	p := newPhilox(key, [4]uint32{0, step, purpose[0], purpose[1]})
 	for len(r) > 0 {
-		p.ctr[0] = uint32(lo / blockNumbers)
+		p.first = uint32(lo / blockNumbers)
 		n, before := min(len(r)/philoxStride*philoxStride, piece), int(lo%blockNumbers)
 		if n > 0 && before == 0 {
 			atPhilox(l, &r[0], n, &p)
@@ -57,11 +58,21 @@ func randomBlock(r []uint16, s rng.Stream, step uint32, lo uint64) ([]uint16, ui
 	return r[n:], lo + uint64(n)
 }
 
+// newPhilox computes the two rounds in which words are the same in all blocks.
 func newPhilox(key [2]uint32, ctr [4]uint32) philox {
-	p := philox{ctr: ctr}
-	for i := range p.keys {
-		p.keys[i] = key
-		key = [2]uint32{key[0] + 0x9E3779B9, key[1] + 0xBB67AE85}
+	p := philox{first: ctr[0]}
+	next := func() { key = [2]uint32{key[0] + 0x9E3779B9, key[1] + 0xBB67AE85} }
+	y := uint64(ctr[2]) * 0xCD9E8D57
+	a, b := uint32(y>>32)^ctr[1]^key[0], uint32(y)
+	p.terms[0] = ctr[3] ^ key[1]
+	next()
+	x := uint64(a) * 0xD2511F53
+	p.terms[1], p.terms[2] = b^key[0], uint32(x>>32)^key[1]
+	next()
+	p.terms[3], p.terms[4] = uint32(x)^key[1], key[0]
+	for i := 5; i < len(p.terms); i += 2 {
+		next()
+		p.terms[i], p.terms[i+1] = key[1], key[0]
 	}
 	return p
 }

@@ -244,7 +244,7 @@ func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, del
 	softmaxGradNEON(p, d, ld, rows, scale, lse, delta)
 }
 
-// atPhilox: r = n numbers of 16 bits, of blocks from p.ctr on; n is a multiple of 256.
+// atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.
 func atPhilox(l Level, r *uint16, n int, p *philox) {
 	philoxNEON(r, n, p)
 }

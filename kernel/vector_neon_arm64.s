@@ -35,13 +35,16 @@ DATA number<>+104(SB)/4, $0x7f7fffff
 DATA number<>+108(SB)/4, $0x00000000
 DATA number<>+112(SB)/4, $0xff800000
 DATA number<>+116(SB)/4, $0xff7fffff
-DATA number<>+120(SB)/4, $0x00000000
-DATA number<>+124(SB)/4, $0x00000001
-DATA number<>+128(SB)/4, $0x00000002
-DATA number<>+132(SB)/4, $0x00000003
-DATA number<>+136(SB)/4, $0xd2511f53
-DATA number<>+140(SB)/4, $0xcd9e8d57
-GLOBL number<>(SB), RODATA|NOPTR, $144
+DATA number<>+120(SB)/4, $0xd2511f53
+DATA number<>+124(SB)/4, $0xcd9e8d57
+DATA number<>+128(SB)/4, $0x00000000
+DATA number<>+132(SB)/4, $0x00000004
+DATA number<>+136(SB)/4, $0x00000008
+DATA number<>+140(SB)/4, $0x00000000
+DATA number<>+144(SB)/4, $0x00000001
+DATA number<>+148(SB)/4, $0x00000002
+DATA number<>+152(SB)/4, $0x00000003
+GLOBL number<>(SB), RODATA|NOPTR, $156
 
 // func addNEON(y, a, b *float32, n int)
 TEXT ·addNEON(SB), NOSPLIT, $0-32
@@ -3981,293 +3984,257 @@ TEXT ·philoxNEON(SB), NOSPLIT, $0-24
 	MOVD r+0(FP), R0
 	MOVD n+8(FP), R1
 	MOVD p+16(FP), R2
-	MOVD $number<>+120(SB), R5
-	FMOVQ (R5), F18
-	MOVD $number<>+136(SB), R5
-	VLD1R (R5), [V16.S4]
-	MOVD $number<>+140(SB), R5
-	VLD1R (R5), [V17.S4]
-	MOVWU 0(R2), R3
+	MOVD $number<>+120(SB), R4
+	VLD1R (R4), [V16.S4]
+	MOVD $number<>+124(SB), R4
+	VLD1R (R4), [V17.S4]
+	MOVD $number<>+128(SB), R4
+	VLD1R (R4), [V18.S4]
+	MOVD $number<>+132(SB), R4
+	VLD1R (R4), [V19.S4]
+	MOVD $number<>+136(SB), R4
+	VLD1R (R4), [V20.S4]
+	MOVD $number<>+140(SB), R4
+	FMOVQ (R4), F22
+	VLD1R (R2), [V21.S4]
+	WORD $0x4eb586d6 // add v22.4s, v22.4s, v21.4s
+	WORD $0x4eb68652 // add v18.4s, v18.4s, v22.4s
+	WORD $0x4eb68673 // add v19.4s, v19.4s, v22.4s
 loop:
-	VDUP R3, V2.S4
-	ADD $4, R3, R3
-	WORD $0x4eb28442 // add v2.4s, v2.4s, v18.4s
-	ADD $4, R2, R5
-	VLD1R (R5), [V3.S4]
-	ADD $8, R2, R5
-	VLD1R (R5), [V0.S4]
-	ADD $12, R2, R5
-	VLD1R (R5), [V1.S4]
-	VDUP R3, V6.S4
-	ADD $4, R3, R3
-	WORD $0x4eb284c6 // add v6.4s, v6.4s, v18.4s
-	ADD $4, R2, R5
-	VLD1R (R5), [V7.S4]
-	ADD $8, R2, R5
-	VLD1R (R5), [V4.S4]
-	ADD $12, R2, R5
-	VLD1R (R5), [V5.S4]
-	ADD $16, R2, R4
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c014 // umull v20.2d, v0.2s, v17.2s
-	WORD $0x6eb1c015 // umull2 v21.2d, v0.4s, v17.4s
-	WORD $0x4e951a80 // uzp1 v0.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c63 // eor v3.16b, v3.16b, v19.16b
-	WORD $0x6e341c63 // eor v3.16b, v3.16b, v20.16b
-	WORD $0x2eb1c096 // umull v22.2d, v4.2s, v17.2s
-	WORD $0x6eb1c097 // umull2 v23.2d, v4.4s, v17.4s
-	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ce7 // eor v7.16b, v7.16b, v19.16b
-	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c054 // umull v20.2d, v2.2s, v16.2s
-	WORD $0x6eb0c055 // umull2 v21.2d, v2.4s, v16.4s
-	WORD $0x4e951a82 // uzp1 v2.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c21 // eor v1.16b, v1.16b, v19.16b
-	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
-	WORD $0x2eb0c0d6 // umull v22.2d, v6.2s, v16.2s
-	WORD $0x6eb0c0d7 // umull2 v23.2d, v6.4s, v16.4s
-	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ca5 // eor v5.16b, v5.16b, v19.16b
-	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c034 // umull v20.2d, v1.2s, v17.2s
-	WORD $0x6eb1c035 // umull2 v21.2d, v1.4s, v17.4s
-	WORD $0x4e951a81 // uzp1 v1.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
-	WORD $0x6e341c00 // eor v0.16b, v0.16b, v20.16b
-	WORD $0x2eb1c0b6 // umull v22.2d, v5.2s, v17.2s
-	WORD $0x6eb1c0b7 // umull2 v23.2d, v5.4s, v17.4s
-	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331c84 // eor v4.16b, v4.16b, v19.16b
-	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c074 // umull v20.2d, v3.2s, v16.2s
-	WORD $0x6eb0c075 // umull2 v21.2d, v3.4s, v16.4s
-	WORD $0x4e951a83 // uzp1 v3.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c42 // eor v2.16b, v2.16b, v19.16b
-	WORD $0x6e341c42 // eor v2.16b, v2.16b, v20.16b
-	WORD $0x2eb0c0f6 // umull v22.2d, v7.2s, v16.2s
-	WORD $0x6eb0c0f7 // umull2 v23.2d, v7.4s, v16.4s
+	ADD $4, R2, R3
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c256 // umull v22.2d, v18.2s, v16.2s
+	WORD $0x6eb0c257 // umull2 v23.2d, v18.4s, v16.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ac2 // uzp2 v2.4s, v22.4s, v23.4s
+	WORD $0x4eb48652 // add v18.4s, v18.4s, v20.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x2eb0c276 // umull v22.2d, v19.2s, v16.2s
+	WORD $0x6eb0c277 // umull2 v23.2d, v19.4s, v16.4s
 	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331cc6 // eor v6.16b, v6.16b, v19.16b
-	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c054 // umull v20.2d, v2.2s, v17.2s
-	WORD $0x6eb1c055 // umull2 v21.2d, v2.4s, v17.4s
-	WORD $0x4e951a82 // uzp1 v2.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c21 // eor v1.16b, v1.16b, v19.16b
-	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
+	WORD $0x4e975ac6 // uzp2 v6.4s, v22.4s, v23.4s
+	WORD $0x4eb48673 // add v19.4s, v19.4s, v20.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c056 // umull v22.2d, v2.2s, v17.2s
+	WORD $0x6eb1c057 // umull2 v23.2d, v2.4s, v17.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ac0 // uzp2 v0.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
 	WORD $0x2eb1c0d6 // umull v22.2d, v6.2s, v17.2s
 	WORD $0x6eb1c0d7 // umull2 v23.2d, v6.4s, v17.4s
-	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ac4 // uzp2 v4.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x6e351c62 // eor v2.16b, v3.16b, v21.16b
+	WORD $0x6e351ce6 // eor v6.16b, v7.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c016 // umull v22.2d, v0.2s, v16.2s
+	WORD $0x6eb0c017 // umull2 v23.2d, v0.4s, v16.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ca5 // eor v5.16b, v5.16b, v19.16b
-	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c014 // umull v20.2d, v0.2s, v16.2s
-	WORD $0x6eb0c015 // umull2 v21.2d, v0.4s, v16.4s
-	WORD $0x4e951a80 // uzp1 v0.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c63 // eor v3.16b, v3.16b, v19.16b
-	WORD $0x6e341c63 // eor v3.16b, v3.16b, v20.16b
+	WORD $0x6e351ec3 // eor v3.16b, v22.16b, v21.16b
 	WORD $0x2eb0c096 // umull v22.2d, v4.2s, v16.2s
 	WORD $0x6eb0c097 // umull2 v23.2d, v4.4s, v16.4s
 	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ce7 // eor v7.16b, v7.16b, v19.16b
-	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c074 // umull v20.2d, v3.2s, v17.2s
-	WORD $0x6eb1c075 // umull2 v21.2d, v3.4s, v17.4s
-	WORD $0x4e951a83 // uzp1 v3.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c42 // eor v2.16b, v2.16b, v19.16b
-	WORD $0x6e341c42 // eor v2.16b, v2.16b, v20.16b
-	WORD $0x2eb1c0f6 // umull v22.2d, v7.2s, v17.2s
-	WORD $0x6eb1c0f7 // umull2 v23.2d, v7.4s, v17.4s
-	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x6e351ec7 // eor v7.16b, v22.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c056 // umull v22.2d, v2.2s, v17.2s
+	WORD $0x6eb1c057 // umull2 v23.2d, v2.4s, v17.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331cc6 // eor v6.16b, v6.16b, v19.16b
-	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c034 // umull v20.2d, v1.2s, v16.2s
-	WORD $0x6eb0c035 // umull2 v21.2d, v1.4s, v16.4s
-	WORD $0x4e951a81 // uzp1 v1.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
-	WORD $0x6e341c00 // eor v0.16b, v0.16b, v20.16b
-	WORD $0x2eb0c0b6 // umull v22.2d, v5.2s, v16.2s
-	WORD $0x6eb0c0b7 // umull2 v23.2d, v5.4s, v16.4s
-	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331c84 // eor v4.16b, v4.16b, v19.16b
-	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c014 // umull v20.2d, v0.2s, v17.2s
-	WORD $0x6eb1c015 // umull2 v21.2d, v0.4s, v17.4s
-	WORD $0x4e951a80 // uzp1 v0.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c63 // eor v3.16b, v3.16b, v19.16b
-	WORD $0x6e341c63 // eor v3.16b, v3.16b, v20.16b
-	WORD $0x2eb1c096 // umull v22.2d, v4.2s, v17.2s
-	WORD $0x6eb1c097 // umull2 v23.2d, v4.4s, v17.4s
-	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ce7 // eor v7.16b, v7.16b, v19.16b
-	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c054 // umull v20.2d, v2.2s, v16.2s
-	WORD $0x6eb0c055 // umull2 v21.2d, v2.4s, v16.4s
-	WORD $0x4e951a82 // uzp1 v2.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c21 // eor v1.16b, v1.16b, v19.16b
-	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
-	WORD $0x2eb0c0d6 // umull v22.2d, v6.2s, v16.2s
-	WORD $0x6eb0c0d7 // umull2 v23.2d, v6.4s, v16.4s
-	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ca5 // eor v5.16b, v5.16b, v19.16b
-	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c034 // umull v20.2d, v1.2s, v17.2s
-	WORD $0x6eb1c035 // umull2 v21.2d, v1.4s, v17.4s
-	WORD $0x4e951a81 // uzp1 v1.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
-	WORD $0x6e341c00 // eor v0.16b, v0.16b, v20.16b
-	WORD $0x2eb1c0b6 // umull v22.2d, v5.2s, v17.2s
-	WORD $0x6eb1c0b7 // umull2 v23.2d, v5.4s, v17.4s
-	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331c84 // eor v4.16b, v4.16b, v19.16b
-	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c074 // umull v20.2d, v3.2s, v16.2s
-	WORD $0x6eb0c075 // umull2 v21.2d, v3.4s, v16.4s
-	WORD $0x4e951a83 // uzp1 v3.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c42 // eor v2.16b, v2.16b, v19.16b
-	WORD $0x6e341c42 // eor v2.16b, v2.16b, v20.16b
-	WORD $0x2eb0c0f6 // umull v22.2d, v7.2s, v16.2s
-	WORD $0x6eb0c0f7 // umull2 v23.2d, v7.4s, v16.4s
-	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331cc6 // eor v6.16b, v6.16b, v19.16b
-	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c054 // umull v20.2d, v2.2s, v17.2s
-	WORD $0x6eb1c055 // umull2 v21.2d, v2.4s, v17.4s
-	WORD $0x4e951a82 // uzp1 v2.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c21 // eor v1.16b, v1.16b, v19.16b
-	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
 	WORD $0x2eb1c0d6 // umull v22.2d, v6.2s, v17.2s
 	WORD $0x6eb1c0d7 // umull2 v23.2d, v6.4s, v17.4s
 	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ca5 // eor v5.16b, v5.16b, v19.16b
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c014 // umull v20.2d, v0.2s, v16.2s
-	WORD $0x6eb0c015 // umull2 v21.2d, v0.4s, v16.4s
-	WORD $0x4e951a80 // uzp1 v0.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c63 // eor v3.16b, v3.16b, v19.16b
-	WORD $0x6e341c63 // eor v3.16b, v3.16b, v20.16b
-	WORD $0x2eb0c096 // umull v22.2d, v4.2s, v16.2s
-	WORD $0x6eb0c097 // umull2 v23.2d, v4.4s, v16.4s
-	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c036 // umull v22.2d, v1.2s, v16.2s
+	WORD $0x6eb0c037 // umull2 v23.2d, v1.4s, v16.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ce7 // eor v7.16b, v7.16b, v19.16b
-	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c074 // umull v20.2d, v3.2s, v17.2s
-	WORD $0x6eb1c075 // umull2 v21.2d, v3.4s, v17.4s
-	WORD $0x4e951a83 // uzp1 v3.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c42 // eor v2.16b, v2.16b, v19.16b
-	WORD $0x6e341c42 // eor v2.16b, v2.16b, v20.16b
-	WORD $0x2eb1c0f6 // umull v22.2d, v7.2s, v17.2s
-	WORD $0x6eb1c0f7 // umull2 v23.2d, v7.4s, v17.4s
-	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
-	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331cc6 // eor v6.16b, v6.16b, v19.16b
-	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c034 // umull v20.2d, v1.2s, v16.2s
-	WORD $0x6eb0c035 // umull2 v21.2d, v1.4s, v16.4s
-	WORD $0x4e951a81 // uzp1 v1.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
-	WORD $0x6e341c00 // eor v0.16b, v0.16b, v20.16b
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
 	WORD $0x2eb0c0b6 // umull v22.2d, v5.2s, v16.2s
 	WORD $0x6eb0c0b7 // umull2 v23.2d, v5.4s, v16.4s
 	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331c84 // eor v4.16b, v4.16b, v19.16b
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
 	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c014 // umull v20.2d, v0.2s, v17.2s
-	WORD $0x6eb1c015 // umull2 v21.2d, v0.4s, v17.4s
-	WORD $0x4e951a80 // uzp1 v0.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c63 // eor v3.16b, v3.16b, v19.16b
-	WORD $0x6e341c63 // eor v3.16b, v3.16b, v20.16b
-	WORD $0x2eb1c096 // umull v22.2d, v4.2s, v17.2s
-	WORD $0x6eb1c097 // umull2 v23.2d, v4.4s, v17.4s
-	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c076 // umull v22.2d, v3.2s, v17.2s
+	WORD $0x6eb1c077 // umull2 v23.2d, v3.4s, v17.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ce7 // eor v7.16b, v7.16b, v19.16b
-	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c054 // umull v20.2d, v2.2s, v16.2s
-	WORD $0x6eb0c055 // umull2 v21.2d, v2.4s, v16.4s
-	WORD $0x4e951a82 // uzp1 v2.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c21 // eor v1.16b, v1.16b, v19.16b
-	WORD $0x6e341c21 // eor v1.16b, v1.16b, v20.16b
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
+	WORD $0x2eb1c0f6 // umull v22.2d, v7.2s, v17.2s
+	WORD $0x6eb1c0f7 // umull2 v23.2d, v7.4s, v17.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c056 // umull v22.2d, v2.2s, v16.2s
+	WORD $0x6eb0c057 // umull2 v23.2d, v2.4s, v16.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
 	WORD $0x2eb0c0d6 // umull v22.2d, v6.2s, v16.2s
 	WORD $0x6eb0c0d7 // umull2 v23.2d, v6.4s, v16.4s
 	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331ca5 // eor v5.16b, v5.16b, v19.16b
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
 	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb1c034 // umull v20.2d, v1.2s, v17.2s
-	WORD $0x6eb1c035 // umull2 v21.2d, v1.4s, v17.4s
-	WORD $0x4e951a81 // uzp1 v1.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c00 // eor v0.16b, v0.16b, v19.16b
-	WORD $0x6e341c00 // eor v0.16b, v0.16b, v20.16b
-	WORD $0x2eb1c0b6 // umull v22.2d, v5.2s, v17.2s
-	WORD $0x6eb1c0b7 // umull2 v23.2d, v5.4s, v17.4s
-	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c016 // umull v22.2d, v0.2s, v17.2s
+	WORD $0x6eb1c017 // umull2 v23.2d, v0.4s, v17.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331c84 // eor v4.16b, v4.16b, v19.16b
-	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
-	VLD1R.P 4(R4), [V19.S4]
-	WORD $0x2eb0c074 // umull v20.2d, v3.2s, v16.2s
-	WORD $0x6eb0c075 // umull2 v21.2d, v3.4s, v16.4s
-	WORD $0x4e951a83 // uzp1 v3.4s, v20.4s, v21.4s
-	WORD $0x4e955a94 // uzp2 v20.4s, v20.4s, v21.4s
-	WORD $0x6e331c42 // eor v2.16b, v2.16b, v19.16b
-	WORD $0x6e341c42 // eor v2.16b, v2.16b, v20.16b
+	WORD $0x6e351c63 // eor v3.16b, v3.16b, v21.16b
+	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
+	WORD $0x2eb1c096 // umull v22.2d, v4.2s, v17.2s
+	WORD $0x6eb1c097 // umull2 v23.2d, v4.4s, v17.4s
+	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ce7 // eor v7.16b, v7.16b, v21.16b
+	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c076 // umull v22.2d, v3.2s, v16.2s
+	WORD $0x6eb0c077 // umull2 v23.2d, v3.4s, v16.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
 	WORD $0x2eb0c0f6 // umull v22.2d, v7.2s, v16.2s
 	WORD $0x6eb0c0f7 // umull2 v23.2d, v7.4s, v16.4s
 	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
 	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
-	WORD $0x6e331cc6 // eor v6.16b, v6.16b, v19.16b
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
 	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c036 // umull v22.2d, v1.2s, v17.2s
+	WORD $0x6eb1c037 // umull2 v23.2d, v1.4s, v17.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
+	WORD $0x2eb1c0b6 // umull v22.2d, v5.2s, v17.2s
+	WORD $0x6eb1c0b7 // umull2 v23.2d, v5.4s, v17.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c016 // umull v22.2d, v0.2s, v16.2s
+	WORD $0x6eb0c017 // umull2 v23.2d, v0.4s, v16.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c63 // eor v3.16b, v3.16b, v21.16b
+	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
+	WORD $0x2eb0c096 // umull v22.2d, v4.2s, v16.2s
+	WORD $0x6eb0c097 // umull2 v23.2d, v4.4s, v16.4s
+	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ce7 // eor v7.16b, v7.16b, v21.16b
+	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c056 // umull v22.2d, v2.2s, v17.2s
+	WORD $0x6eb1c057 // umull2 v23.2d, v2.4s, v17.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
+	WORD $0x2eb1c0d6 // umull v22.2d, v6.2s, v17.2s
+	WORD $0x6eb1c0d7 // umull2 v23.2d, v6.4s, v17.4s
+	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
+	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c036 // umull v22.2d, v1.2s, v16.2s
+	WORD $0x6eb0c037 // umull2 v23.2d, v1.4s, v16.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
+	WORD $0x2eb0c0b6 // umull v22.2d, v5.2s, v16.2s
+	WORD $0x6eb0c0b7 // umull2 v23.2d, v5.4s, v16.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c076 // umull v22.2d, v3.2s, v17.2s
+	WORD $0x6eb1c077 // umull2 v23.2d, v3.4s, v17.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
+	WORD $0x2eb1c0f6 // umull v22.2d, v7.2s, v17.2s
+	WORD $0x6eb1c0f7 // umull2 v23.2d, v7.4s, v17.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c056 // umull v22.2d, v2.2s, v16.2s
+	WORD $0x6eb0c057 // umull2 v23.2d, v2.4s, v16.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
+	WORD $0x2eb0c0d6 // umull v22.2d, v6.2s, v16.2s
+	WORD $0x6eb0c0d7 // umull2 v23.2d, v6.4s, v16.4s
+	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
+	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c016 // umull v22.2d, v0.2s, v17.2s
+	WORD $0x6eb1c017 // umull2 v23.2d, v0.4s, v17.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c63 // eor v3.16b, v3.16b, v21.16b
+	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
+	WORD $0x2eb1c096 // umull v22.2d, v4.2s, v17.2s
+	WORD $0x6eb1c097 // umull2 v23.2d, v4.4s, v17.4s
+	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ce7 // eor v7.16b, v7.16b, v21.16b
+	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c076 // umull v22.2d, v3.2s, v16.2s
+	WORD $0x6eb0c077 // umull2 v23.2d, v3.4s, v16.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
+	WORD $0x2eb0c0f6 // umull v22.2d, v7.2s, v16.2s
+	WORD $0x6eb0c0f7 // umull2 v23.2d, v7.4s, v16.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c036 // umull v22.2d, v1.2s, v17.2s
+	WORD $0x6eb1c037 // umull2 v23.2d, v1.4s, v17.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
+	WORD $0x2eb1c0b6 // umull v22.2d, v5.2s, v17.2s
+	WORD $0x6eb1c0b7 // umull2 v23.2d, v5.4s, v17.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
 	VST4.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
 	VST4.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R0)
 	SUB $64, R1, R1

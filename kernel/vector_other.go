@@ -131,6 +131,6 @@ func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, cor
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
 }
 
-// atPhilox: r = n numbers of 16 bits, of blocks from p.ctr on; n is a multiple of 256.
+// atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.
 func atPhilox(l Level, r *uint16, n int, p *philox) {
 }

@@ -3,27 +3,31 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Philox4x32-10 for many counters at once. A round takes words a, b, c, d to
 //
 //	hi(c·m1)^b^key, lo(c·m1), hi(a·m0)^d^key', lo(a·m0)
 //
 // so that every word of the next round is made where another one is read for the
-// last time: words change places, and are not moved.
+// last time: words change places, and are not moved. The counters of a call differ
+// in a only. In the first round it reaches two words, in the second one three:
+// what comes of the others is folded into what is added there.
 
-// philox is the definition; p is the counter's words and the keys of all rounds.
+// philox is the definition; *philox is declared beside its caller.
 var philox = definition{
-	name: "philox", doc: "r = n numbers of 16 bits, of blocks from p.ctr on; n is a multiple of 256.",
+	name: "philox", doc: "r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.",
 	params: join(params("*uint16", "r"), params("int", "n"), params("*philox", "p")),
 	body:   func(k *kern) { k.philox(k) },
 }
 
 const (
-	philoxRounds = 10
-	philoxM0     = 0xD2511F53
-	philoxM1     = 0xCD9E8D57
-	keysAt       = 16 // in p
+	philoxM0 = 0xD2511F53
+	philoxM1 = 0xCD9E8D57
+	rounds   = 8 // after the first two
 )
 
 // vector is numbers in memory, one after the other.
@@ -33,155 +37,245 @@ func (k *kern) vector(n ...uint32) string {
 	return fmt.Sprintf("number<>+%d(SB)", at)
 }
 
-// words are the registers of a, b, c and d.
+// words are the registers of a, b, c and d. After 4 rounds they are the same again.
 type words [4]int
 
 func (w *words) turn() { *w = words{w[1], w[2], w[3], w[0]} }
 
 // crowd is groups of blocks of amd64, as many as registers hold, since a round
 // waits for the one before. A word is the lower half of 64 bits, and the upper half
-// is anything. Blocks are in an order that makes the two halves of a result
-// contiguous: 0, half, 1, half+1, …
+// is anything.
 type crowd struct {
 	*kern
 	r      string // of registers
 	blocks int    // of a group
-	m0, m1 string
-	keys   int // the first of 4 registers for keys
-	spare  int // the first of 2
 	group  []words
-	mix    func(key, spare, to int) // to ^= spare ^ key
-	join   func(low, high, spare int)
-}
-
-// newCrowd has n groups in the first registers, and 8 others behind them.
-func newCrowd(k *kern, r string, n int) *crowd {
-	c := &crowd{
-		kern: k, r: r, blocks: 8 / k.parts(), keys: 4*n + 4, spare: 4*n + 2,
-		m0: fmt.Sprint(r, 4*n), m1: fmt.Sprint(r, 4*n+1),
-	}
-	for i := range n {
-		c.group = append(c.group, words{4 * i, 4*i + 1, 4*i + 2, 4*i + 3})
-	}
-	return c
+	count  int // the first of the registers of their first words, a group each
+	spare  int // the first of 2
+	factor [2]string
+	masks  bool // whether there are masks, and operands from one word in memory
+	read   int  // words of p
 }
 
 func (s isaAVX512) philox(k *kern) {
-	c := newCrowd(k, "Z", 4)
-	c.mix = func(key, spare, to int) { k.asm.p("\tVPTERNLOGD $0x96, Z%d, Z%d, Z%d", key, spare, to) }
-	c.join = func(low, high, _ int) { k.asm.p("\tVPSHUFD $0xa0, Z%d, K1, Z%d", high, low) }
-	k.asm.p("\tMOVL $0xaaaa, AX\n\tKMOVW AX, K1")
-	c.write()
+	k.asm.p("\tMOVL $0x5555, AX\n\tKMOVW AX, K1")
+	newCrowd(k, "Z", 4, true).write()
 }
 
-func (s isaAVX2) philox(k *kern) {
-	c := newCrowd(k, "Y", 2)
-	c.mix = func(key, spare, to int) {
-		k.asm.p("\tVPXOR Y%d, Y%d, Y%d\n\tVPXOR Y%d, Y%d, Y%d", key, to, to, spare, to, to)
+func (s isaAVX2) philox(k *kern) { newCrowd(k, "Y", 2, false).write() }
+
+func newCrowd(k *kern, r string, n int, masks bool) *crowd {
+	c := &crowd{kern: k, r: r, blocks: 8 / k.parts(), count: 4 * n, spare: 5*n + 2, masks: masks}
+	for i := range n {
+		c.group = append(c.group, words{4 * i, 4*i + 1, 4*i + 2, 4*i + 3})
 	}
-	c.join = func(low, high, spare int) {
-		k.asm.p("\tVPSHUFD $0xa0, Y%d, Y%d", high, spare)
-		k.asm.p("\tVPBLENDD $0xaa, Y%d, Y%d, Y%d", spare, low, low)
-	}
-	c.write()
+	c.factor = [2]string{fmt.Sprint(r, 5*n), fmt.Sprint(r, 5*n+1)}
+	return c
 }
 
-// key reads key i of all rounds.
-func (c *crowd) key(i int) int {
-	reg := c.keys + i%4
-	c.asm.p("\tVPBROADCASTD %d(%s), %s%d", keysAt+4*i, c.gpr["p"], c.r, reg)
+// op writes an instruction on registers, the result last.
+func (c *crowd) op(name string, regs ...any) {
+	list := ""
+	for i, reg := range regs {
+		if n, ok := reg.(int); ok {
+			reg = fmt.Sprint(c.r, n)
+		}
+		list += []string{" ", ", "}[min(i, 1)] + reg.(string)
+	}
+	c.asm.p("\t%s%s", name, list)
+}
+
+// key is the next word of p as an operand.
+func (c *crowd) key() string {
+	c.read++
+	at := fmt.Sprintf("%d(%s)", 4*c.read, c.gpr["p"])
+	if c.masks {
+		return at
+	}
+	reg := fmt.Sprint(c.r, c.spare+2+c.read%2)
+	c.op("VPBROADCASTD", at, reg)
 	return reg
 }
 
-// write is the loop over all groups.
-func (c *crowd) write() {
-	t, r, p := &c.asm, c.r, c.gpr["p"]
-	var order []uint32
-	for i := range c.blocks / 2 {
-		order = append(order, uint32(i), 0, uint32(i+c.blocks/2), 0)
+// xor is to = from ^ key.
+func (c *crowd) xor(key string, from, to int) {
+	if c.masks {
+		c.op("VPXORD.BCST", key, from, to)
+	} else {
+		c.op("VPXOR", key, from, to)
 	}
-	at := c.vector(order...)
-	t.p("\tVPBROADCASTD %s, %s\n\tVPBROADCASTD %s, %s", c.vector(philoxM0), c.m0, c.vector(philoxM1), c.m1)
-	block := c.gpr[c.local("block")]
-	t.p("\tMOVL 0(%s), %s\nloop:", p, block)
-	for _, w := range c.group {
-		t.p("\tVMOVD %s, X%d\n\tVPBROADCASTD X%d, %s%d", block, w[0], w[0], r, w[0])
-		t.p("\tVPADDD %s, %s%d, %s%d", at, r, w[0], r, w[0])
-		t.p("\tADDL $%d, %s", c.blocks, block)
-		for i := 1; i < 4; i++ {
-			t.p("\tVPBROADCASTD %d(%s), %s%d", 4*i, p, r, w[i])
-		}
-	}
-	for i := range philoxRounds {
-		c.round(i)
-	}
-	for i := range c.group {
-		c.end(i)
-	}
-	bytes := 16 * c.blocks * len(c.group)
-	c.isa.add(t, bytes, c.gpr["r"])
-	c.down(t, bytes/2, c.gpr["n"], "loop")
 }
 
-// round is round i of all groups.
-func (c *crowd) round(i int) {
-	t, r := &c.asm, c.r
-	for _, w := range c.group {
-		t.p("\tVPMULUDQ %s, %s%d, %s%d\n\tVPMULUDQ %s, %s%d, %s%d", c.m0, r, w[0], r, w[0], c.m1, r, w[2], r, w[2])
+// mix is to ^= from ^ key.
+func (c *crowd) mix(key string, from, to int) {
+	if c.masks {
+		c.op("VPTERNLOGD.BCST $0x96,", key, from, to)
+		return
 	}
-	for half, place := range [2][2]int{{2, 1}, {0, 3}} {
-		key := c.key(2*i + half)
-		for g, w := range c.group {
-			t.p("\tVPSHUFD $0xf5, %s%d, %s%d", r, w[place[0]], r, c.spare+g%2)
-			c.mix(key, c.spare+g%2, w[place[1]])
+	c.op("VPXOR", key, to, to)
+	c.op("VPXOR", from, to, to)
+}
+
+// pair takes a product to two words of the last round, side by side: its upper half
+// mixed with word, and its lower half.
+func (c *crowd) pair(key string, word, product int) {
+	c.op("VPSHUFD $0xb1,", product, product)
+	if c.masks {
+		c.op("VPTERNLOGD.BCST $0x96,", key, word, "K1", product)
+		return
+	}
+	c.mix(key, product, word)
+	c.op("VPBLENDD $0xaa,", product, word, product)
+}
+
+const upper = "VPSHUFD $0xf5," // the upper half of a product, in the lower one
+
+// write is the loop over all groups. Counters are in an order that makes the two
+// halves of a result contiguous: 0, half, 1, half+1, …
+func (c *crowd) write() {
+	n, next := len(c.group), uint32(len(c.group)*c.blocks)
+	c.op("VPBROADCASTD", c.vector(philoxM0), c.factor[0])
+	c.op("VPBROADCASTD", c.vector(philoxM1), c.factor[1])
+	c.op("VPBROADCASTD", "0("+c.gpr["p"]+")", c.count)
+	for g := n - 1; g >= 0; g-- {
+		var order []uint32
+		for i := range c.blocks / 2 {
+			i += g * c.blocks
+			order = append(order, uint32(i), 0, uint32(i+c.blocks/2), 0)
 		}
+		c.op("VPADDD", c.vector(order...), c.count, c.count+g)
+	}
+	step := c.vector(slices.Repeat([]uint32{next}, 2*c.blocks)...)
+	c.asm.p("loop:")
+	c.begin(step)
+	for i := range rounds {
+		c.round(i)
 	}
 	for g := range c.group {
+		c.end(g)
+	}
+	bytes := 16 * int(next)
+	c.isa.add(&c.asm, bytes, c.gpr["r"])
+	c.down(&c.asm, bytes/2, c.gpr["n"], "loop")
+}
+
+// begin is the first two rounds.
+func (c *crowd) begin(step string) {
+	key := c.key()
+	for g, w := range c.group {
+		c.op("VPMULUDQ", c.factor[0], c.count+g, w[3])
+		c.op("VPADDD", step, c.count+g, c.count+g)
+		c.op(upper, w[3], w[2])
+		c.xor(key, w[2], w[2])
+	}
+	key = c.key()
+	for _, w := range c.group {
+		c.op("VPMULUDQ", c.factor[1], w[2], w[1])
+		c.op(upper, w[1], w[0])
+		c.xor(key, w[0], w[0])
+	}
+	key = c.key()
+	for _, w := range c.group {
+		c.xor(key, w[3], w[2])
+	}
+}
+
+// round is round i of those after the first two. The third one makes its c from a
+// product only.
+func (c *crowd) round(i int) {
+	for _, w := range c.group {
+		c.op("VPMULUDQ", c.factor[0], w[0], w[0])
+	}
+	key := c.key()
+	for g, w := range c.group {
+		spare := c.spare + g%2
+		c.op("VPMULUDQ", c.factor[1], w[2], w[2])
+		switch i {
+		case 0:
+			c.op(upper, w[0], w[3])
+			c.xor(key, w[3], w[3])
+		case rounds - 1:
+			c.pair(key, w[3], w[0])
+		default:
+			c.op(upper, w[0], spare)
+			c.mix(key, spare, w[3])
+		}
+	}
+	key = c.key()
+	for g, w := range c.group {
+		spare := c.spare + g%2
+		if i == rounds-1 {
+			c.pair(key, w[1], w[2])
+			continue
+		}
+		c.op(upper, w[2], spare)
+		c.mix(key, spare, w[1])
 		c.group[g].turn()
 	}
 }
 
-// end writes the blocks of group g.
+// end writes the blocks of group g: pairs of a and b, and of c and d, are where the
+// last products were.
 func (c *crowd) end(g int) {
-	t, r, w, size := &c.asm, c.r, c.group[g], 8*c.blocks
-	c.join(w[0], w[1], c.spare)
-	c.join(w[2], w[3], c.spare+1)
+	w, size := c.group[g], 8*c.blocks
 	for i, op := range []string{"VPUNPCKLQDQ", "VPUNPCKHQDQ"} {
-		t.p("\t%s %s%d, %s%d, %s%d", op, r, w[2], r, w[0], r, c.spare+i)
-		t.p("\tVMOVDQU%s %s%d, %d(%s)", map[string]string{"Z": "32"}[r], r, c.spare+i, (2*g+i)*size, c.gpr["r"])
+		c.op(op, w[0], w[2], c.spare+i)
+		c.op("VMOVUPS", c.spare+i, fmt.Sprintf("%d(%s)", (2*g+i)*size, c.gpr["r"]))
 	}
 }
 
-// philox of NEON has a word of 4 blocks in a register, and two groups of blocks:
-// V0 to V3 and V4 to V7, as they are after all rounds.
+// The registers of NEON: two groups of 4 blocks are V0 to V3 and V4 to V7, a word
+// of all blocks in each.
+const (
+	neonM0, neonM1 = 16, 17
+	neonCount      = 18 // and 19
+	neonStep       = 20
+	neonKey        = 21
+	neonSpare      = 22 // and 23
+)
+
 func (s isaNEON) philox(k *kern) {
-	const m0, m1, first, key = 16, 17, 18, 19
 	t, p := &k.asm, k.gpr["p"]
-	block, next, at := k.gpr[k.local("block")], k.gpr[k.local("next")], k.gpr[k.local("at")]
-	t.p("\tMOVD $%s, %s\n\tFMOVQ (%s), F%d", k.vector(0, 1, 2, 3), at, at, first)
-	t.p("\tMOVD $%s, %s\n\tVLD1R (%s), [V%d.S4]", k.vector(philoxM0), at, at, m0)
-	t.p("\tMOVD $%s, %s\n\tVLD1R (%s), [V%d.S4]", k.vector(philoxM1), at, at, m1)
-	t.p("\tMOVWU 0(%s), %s\nloop:", p, block)
-	group := [2]words{{2, 3, 0, 1}, {6, 7, 4, 5}}
-	for _, w := range group {
-		t.p("\tVDUP %s, V%d.S4\n\tADD $4, %s, %s", block, w[0], block, block)
-		t.arm(add32, w[0], w[0], first)
-		for i := 1; i < 4; i++ {
-			t.p("\tADD $%d, %s, %s\n\tVLD1R (%s), [V%d.S4]", 4*i, p, at, at, w[i])
-		}
+	next, at := k.gpr[k.local("next")], k.gpr[k.local("at")]
+	for i, n := range []uint32{philoxM0, philoxM1, 0, 4, 8} {
+		t.p("\tMOVD $%s, %s\n\tVLD1R (%s), [V%d.S4]", k.vector(n), at, at, neonM0+i)
 	}
-	t.p("\tADD $%d, %s, %s", keysAt, p, next)
-	for range philoxRounds {
-		for half, place := range [2][2]int{{2, 1}, {0, 3}} {
-			t.p("\tVLD1R.P 4(%s), [V%d.S4]", next, key)
-			for g, w := range group {
-				from, to, x := w[place[0]], w[place[1]], 20+2*g
-				t.arm(umull, x, from, m1-half)
-				t.arm(umull2, x+1, from, m1-half)
-				t.arm(uzp1s, from, x, x+1)
-				t.arm(uzp2s, x, x, x+1)
-				t.arm(eor, to, to, key)
-				t.arm(eor, to, to, x)
+	t.p("\tMOVD $%s, %s\n\tFMOVQ (%s), F%d", k.vector(0, 1, 2, 3), at, at, neonSpare)
+	t.p("\tVLD1R (%s), [V%d.S4]", p, neonKey)
+	t.arm(add32, neonSpare, neonSpare, neonKey)
+	group := []words{{0, 1, 2, 3}, {4, 5, 6, 7}}
+	for g := range group {
+		t.arm(add32, neonCount+g, neonCount+g, neonSpare)
+	}
+	t.p("loop:\n\tADD $4, %s, %s", p, next)
+	key := func() { t.p("\tVLD1R.P 4(%s), [V%d.S4]", next, neonKey) }
+	key()
+	for g, w := range group {
+		neonProduct(t, neonM0, neonCount+g, w[3], w[2])
+		t.arm(add32, neonCount+g, neonCount+g, neonStep)
+		t.arm(eor, w[2], w[2], neonKey)
+	}
+	key()
+	for _, w := range group {
+		neonProduct(t, neonM1, w[2], w[1], w[0])
+		t.arm(eor, w[0], w[0], neonKey)
+	}
+	key()
+	for _, w := range group {
+		t.arm(eor, w[2], w[3], neonKey)
+	}
+	for i := range rounds {
+		for half, place := range [2][2]int{{0, 3}, {2, 1}} {
+			key()
+			for _, w := range group {
+				from, to, high := w[place[0]], w[place[1]], neonSpare
+				neonProduct(t, neonM0+half, from, from, high)
+				if i+half == 0 {
+					t.arm(eor, to, high, neonKey)
+					continue
+				}
+				t.arm(eor, to, to, neonKey)
+				t.arm(eor, to, to, high)
 			}
 		}
 		for g := range group {
@@ -192,4 +286,12 @@ func (s isaNEON) philox(k *kern) {
 		t.p("\tVST4.P [V%d.S4, V%d.S4, V%d.S4, V%d.S4], 64(%s)", w[0], w[1], w[2], w[3], k.gpr["r"])
 	}
 	k.down(t, 64, k.gpr["n"], "loop")
+}
+
+// neonProduct is the halves of 4 products; low may be x.
+func neonProduct(t *text, m, x, low, high int) {
+	t.arm(umull, neonSpare, x, m)
+	t.arm(umull2, neonSpare+1, x, m)
+	t.arm(uzp1s, low, neonSpare, neonSpare+1)
+	t.arm(uzp2s, high, neonSpare, neonSpare+1)
 }
