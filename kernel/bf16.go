@@ -86,13 +86,14 @@ func (l Level) NarrowRandom(y []uint16, x []float32, r []uint16) {
 }
 
 func narrowRandom(v float32, r uint16) uint16 {
-	const greatest, sign = 0x7f7fffff, 1 << 31
 	u := math.Float32bits(v)
-	a := u &^ sign
-	if a > greatest {
+	switch a := u &^ (1 << 31); {
+	case a <= 0x7f7f0000: // the largest finite bf16 number
+		u += uint32(r)
+	case a > 0x7f800000: // NaN
 		return half.ToBF16(v)
 	}
-	return uint16((min(a+uint32(r), greatest) | u&sign) >> 16)
+	return uint16(u >> 16)
 }
 
 // AddInto16 is y[i] += x[i]. x has the length of y.

@@ -47,7 +47,7 @@ func BenchmarkMemory(b *testing.B) {
 
 // narrowPieces rounds at random, with numbers that stay in the first cache.
 func narrowPieces(l Level, y []uint16, x []float32) {
-	var r [4096]uint16
+	var r [1024]uint16
 	for i := 0; i < len(y); i += len(r) {
 		l.RandomBits(r[:], rng.Stream{}, 1, uint64(i))
 		l.NarrowRandom(y[i:][:len(r)], x[i:][:len(r)], r[:])

@@ -71,8 +71,7 @@ func (b bench) words(n int) []uint16 {
 	if n%2 == 0 {
 		return all
 	}
-	at := b.IntN(2) // of the one too many
-	at *= n
+	at := n * b.IntN(2) // of the one too many
 	was := all[at]
 	b.Cleanup(func() {
 		if all[at] != was {

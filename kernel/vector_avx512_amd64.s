@@ -31,7 +31,7 @@ DATA number<>+88(SB)/4, $0x00400000
 DATA number<>+92(SB)/4, $0xffff0000
 DATA number<>+96(SB)/4, $0x80000000
 DATA number<>+100(SB)/4, $0x7fffffff
-DATA number<>+104(SB)/4, $0x7f7fffff
+DATA number<>+104(SB)/4, $0x7f7f0000
 DATA number<>+108(SB)/4, $0x00000000
 DATA number<>+112(SB)/4, $0xff800000
 DATA number<>+116(SB)/4, $0xff7fffff
@@ -603,11 +603,9 @@ loop1:
 	VPMOVZXWD 0(DX), Z1
 	VADDPS Z29, Z0, Z0
 	VANDPS Z28, Z0, Z2
-	VPADDD Z1, Z2, Z1
-	VPMINUD Z27, Z1, Z1
-	VPMAXUD Z2, Z1, Z1
-	VANDPS Z29, Z0, Z0
-	VORPS Z0, Z1, Z0
+	VCMPPS $18, Z27, Z2, K1
+	VMOVAPS.Z Z1, K1, Z1
+	VPADDD Z1, Z0, Z0
 	VPSRLD $16, Z0, Z31
 	VPMOVDW Z31, 0(DI)
 	ADDQ $64, SI

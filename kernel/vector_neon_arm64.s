@@ -31,7 +31,7 @@ DATA number<>+88(SB)/4, $0x00400000
 DATA number<>+92(SB)/4, $0xffff0000
 DATA number<>+96(SB)/4, $0x80000000
 DATA number<>+100(SB)/4, $0x7fffffff
-DATA number<>+104(SB)/4, $0x7f7fffff
+DATA number<>+104(SB)/4, $0x7f7f0000
 DATA number<>+108(SB)/4, $0x00000000
 DATA number<>+112(SB)/4, $0xff800000
 DATA number<>+116(SB)/4, $0xff7fffff
@@ -1243,30 +1243,20 @@ loop1:
 	WORD $0x4e3f1c29 // and v9.16b, v1.16b, v31.16b
 	WORD $0x4e3f1c4a // and v10.16b, v2.16b, v31.16b
 	WORD $0x4e3f1c6b // and v11.16b, v3.16b, v31.16b
-	WORD $0x4ea48504 // add v4.4s, v8.4s, v4.4s
-	WORD $0x4ea58525 // add v5.4s, v9.4s, v5.4s
-	WORD $0x4ea68546 // add v6.4s, v10.4s, v6.4s
-	WORD $0x4ea78567 // add v7.4s, v11.4s, v7.4s
 	FMOVS number<>+104(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ebf6c84 // umin v4.4s, v4.4s, v31.4s
-	WORD $0x6ebf6ca5 // umin v5.4s, v5.4s, v31.4s
-	WORD $0x6ebf6cc6 // umin v6.4s, v6.4s, v31.4s
-	WORD $0x6ebf6ce7 // umin v7.4s, v7.4s, v31.4s
-	WORD $0x6ea86484 // umax v4.4s, v4.4s, v8.4s
-	WORD $0x6ea964a5 // umax v5.4s, v5.4s, v9.4s
-	WORD $0x6eaa64c6 // umax v6.4s, v6.4s, v10.4s
-	WORD $0x6eab64e7 // umax v7.4s, v7.4s, v11.4s
-	FMOVS number<>+96(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
-	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
-	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
-	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
-	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
-	WORD $0x4ea11ca1 // orr v1.16b, v5.16b, v1.16b
-	WORD $0x4ea21cc2 // orr v2.16b, v6.16b, v2.16b
-	WORD $0x4ea31ce3 // orr v3.16b, v7.16b, v3.16b
+	WORD $0x6e28e7fd // fcmge v29.4s, v31.4s, v8.4s
+	WORD $0x4e3d1c84 // and v4.16b, v4.16b, v29.16b
+	WORD $0x6e29e7fd // fcmge v29.4s, v31.4s, v9.4s
+	WORD $0x4e3d1ca5 // and v5.16b, v5.16b, v29.16b
+	WORD $0x6e2ae7fd // fcmge v29.4s, v31.4s, v10.4s
+	WORD $0x4e3d1cc6 // and v6.16b, v6.16b, v29.16b
+	WORD $0x6e2be7fd // fcmge v29.4s, v31.4s, v11.4s
+	WORD $0x4e3d1ce7 // and v7.16b, v7.16b, v29.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
 	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
 	FMOVQ F31, 0(R0)
 	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h

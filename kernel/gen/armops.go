@@ -37,8 +37,6 @@ var (
 	and     = armOp{0x4e201c00, "and v%d.16b, v%d.16b, v%d.16b"}
 	eor     = armOp{0x6e201c00, "eor v%d.16b, v%d.16b, v%d.16b"}
 	add32   = armOp{0x4ea08400, "add v%d.4s, v%d.4s, v%d.4s"}
-	umin    = armOp{0x6ea06c00, "umin v%d.4s, v%d.4s, v%d.4s"}
-	umax    = armOp{0x6ea06400, "umax v%d.4s, v%d.4s, v%d.4s"}
 	fcmeq   = armOp{0x4e20e400, "fcmeq v%d.4s, v%d.4s, v%d.4s"}
 	uzp2h   = armOp{0x4e405800, "uzp2 v%d.8h, v%d.8h, v%d.8h"}
 	uzp1s   = armOp{0x4e801800, "uzp1 v%d.4s, v%d.4s, v%d.4s"}
@@ -56,7 +54,7 @@ var (
 var armOps = []armOp{
 	fadd, fsub, fmul, fdiv, fmla, fmls, fcmgt, fcmge, bsl, bic, orr, ext8, fmla64,
 	fsqrt, shl23, rev64, dup0, fcvtl, fcvtl2,
-	and, eor, add32, umin, umax, fcmeq, uzp2h, uzp1s, uzp2s, umull, umull2,
+	and, eor, add32, fcmeq, uzp2h, uzp1s, uzp2s, umull, umull2,
 	ushr16, shll16, shll162, uxtl, uxtl2,
 }
 

@@ -7,9 +7,8 @@ package main
 // results are the same on every level, the plain one included.
 
 const (
-	quiet    = 0x00400000 // the bit of a quiet NaN
-	sign     = 0x80000000
-	greatest = 0x7f7fffff // finite float32
+	quiet   = 0x00400000 // the bit of a quiet NaN
+	largest = 0x7f7f0000 // finite bf16 number
 )
 
 var bf16Kernels = []each{
@@ -51,12 +50,11 @@ func nearest(k *kern, x *val) *val {
 	return k.ifNaN(k.or(x, k.bits(quiet)), r, x)
 }
 
-// random is x with r added to the bits of its magnitude. A finite number grows no
-// further than to the greatest one, and Inf and NaN stay, since they are greater
-// than that. Adding −0 makes a NaN quiet, and changes no other number.
+// random is x with r added to its bits, and so to its magnitude: nothing beyond the
+// largest finite bf16 number, which would grow to Inf, nor to Inf and NaN. Adding −0
+// makes a NaN quiet, and changes no other number.
 func random(k *kern, x, r *val) *val {
-	x = k.add(x, k.bits(sign))
-	a := k.and(x, k.bits(^uint32(sign)))
-	sum := k.greater(k.lesser(k.plus(a, r), k.bits(greatest)), a)
-	return k.or(sum, k.and(x, k.bits(sign)))
+	x = k.add(x, k.bits(1<<31))
+	a := k.and(x, k.bits(1<<31-1))
+	return k.plus(x, k.within(r, a, k.bits(largest)))
 }

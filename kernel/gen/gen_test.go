@@ -51,8 +51,6 @@ var armKnown = map[string]uint32{
 	"and v3.16b, v18.16b, v29.16b":     0x4e3d1e43,
 	"eor v3.16b, v18.16b, v29.16b":     0x6e3d1e43,
 	"add v3.4s, v18.4s, v29.4s":        0x4ebd8643,
-	"umin v3.4s, v18.4s, v29.4s":       0x6ebd6e43,
-	"umax v3.4s, v18.4s, v29.4s":       0x6ebd6643,
 	"fcmeq v3.4s, v18.4s, v29.4s":      0x4e3de643,
 	"uzp2 v3.8h, v18.8h, v29.8h":       0x4e5d5a43,
 	"uzp1 v3.4s, v18.4s, v29.4s":       0x4e9d1a43,

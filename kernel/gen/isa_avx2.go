@@ -18,6 +18,8 @@ func (s isaAVX2) lanewise(t *text, o code, d int, a []int) {
 	case opKeep: // 22: not less or equal, NaN included, quiet. The limit is the only uniform.
 		t.p("\tVCMPPS $22, Y%d, Y%d, Y14\n\tVMULPS Y%d, Y%d, Y%d\n\tVANDPS Y14, Y%d, Y%d",
 			a[3], a[2], a[1], a[0], d, d, d)
+	case opWithin: // 18: less or equal, quiet. The limit is the only uniform.
+		t.p("\tVCMPPS $18, Y%d, Y%d, Y14\n\tVANDPS Y14, Y%d, Y%d", a[2], a[1], a[0], d)
 	case opIfNaN: // 3: unordered. No operand is a uniform.
 		t.p("\tVCMPPS $3, Y%d, Y%d, Y14\n\tVBLENDVPS Y14, Y%d, Y%d, Y%d", a[2], a[2], a[0], a[1], d)
 	default:

@@ -17,6 +17,8 @@ func (s isaAVX512) lanewise(t *text, o code, d int, a []int) {
 	switch o {
 	case opKeep: // 22: not less or equal, NaN included, quiet.
 		t.p("\tVCMPPS $22, Z%d, Z%d, K1\n\tVSCALEFPS.Z Z%d, Z%d, K1, Z%d", a[3], a[2], a[1], a[0], d)
+	case opWithin: // 18: less or equal, quiet
+		t.p("\tVCMPPS $18, Z%d, Z%d, K1\n\tVMOVAPS.Z Z%d, K1, Z%d", a[2], a[1], a[0], d)
 	case opIfNaN: // 3: unordered
 		t.p("\tVCMPPS $3, Z%d, Z%d, K1\n\tVBLENDMPS Z%d, Z%d, K1, Z%d", a[2], a[2], a[0], a[1], d)
 	default:

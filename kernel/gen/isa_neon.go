@@ -70,7 +70,7 @@ func (isaNEON) result(t *text, reg, off int) { t.p("\tFMOVS F%d, ret+%d(FP)", re
 
 var neonOps = map[code]armOp{
 	opAdd: fadd, opSub: fsub, opMul: fmul, opDiv: fdiv, opFMA: fmla, opFNMA: fmls,
-	opAnd: and, opOr: orr, opPlus: add32, opLesser: umin, opGreater: umax,
+	opAnd: and, opOr: orr, opPlus: add32,
 }
 
 func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
@@ -83,6 +83,9 @@ func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
 		t.arm(shl23, d, a[0])
 	case opHigh:
 		t.arm(ushr16, d, a[0])
+	case opWithin:
+		t.arm(fcmge, 29, a[2], a[1])
+		t.arm(and, d, a[0], 29)
 	case opIfNaN:
 		t.arm(fcmeq, 29, a[2], a[2])
 		t.arm(bsl, 29, a[1], a[0])

@@ -11,7 +11,7 @@ type amd64 struct{ r string }
 var x86 = map[code]string{
 	opAdd: "VADDPS", opSub: "VSUBPS", opMul: "VMULPS", opDiv: "VDIVPS",
 	opMin: "VMINPS", opMax: "VMAXPS", opFMA: "VFMADD", opFNMA: "VFNMADD",
-	opAnd: "VANDPS", opOr: "VORPS", opPlus: "VPADDD", opLesser: "VPMINUD", opGreater: "VPMAXUD",
+	opAnd: "VANDPS", opOr: "VORPS", opPlus: "VPADDD",
 }
 
 func (s amd64) gprs() []string {

@@ -43,16 +43,15 @@ const (
 	opHighest              // their maximum, likewise
 	opSquares              // adds the squares of a to 16 float64 in b and c
 
-	opWiden   // 16 numbers of 16 bits at p+off, in the upper halves of lanes
-	opExtend  // the same in the lower halves
-	opHalves  // the upper halves of a to p+off
-	opAnd     // bits of a and b
-	opOr      // bits of a or b
-	opPlus    // a + b as integers
-	opLesser  // the lesser of a and b as integers without sign
-	opGreater // the greater
-	opHigh    // the bits of a moved down by 16
-	opIfNaN   // a where c is NaN, else b
+	opWiden  // 16 numbers of 16 bits at p+off, in the upper halves of lanes
+	opExtend // the same in the lower halves
+	opHalves // the upper halves of a to p+off
+	opAnd    // bits of a and b
+	opOr     // bits of a or b
+	opPlus   // a + b as integers
+	opWithin // a where b ≤ c, else 0
+	opHigh   // the bits of a moved down by 16
+	opIfNaN  // a where c is NaN, else b
 )
 
 // op is one operation.
@@ -245,8 +244,7 @@ func (k *kern) highest(a *val) *val         { return k.do(opHighest, a) }
 func (k *kern) and(a, b *val) *val          { return k.do(opAnd, a, b) }
 func (k *kern) or(a, b *val) *val           { return k.do(opOr, a, b) }
 func (k *kern) plus(a, b *val) *val         { return k.do(opPlus, a, b) }
-func (k *kern) lesser(a, b *val) *val       { return k.do(opLesser, a, b) }
-func (k *kern) greater(a, b *val) *val      { return k.do(opGreater, a, b) }
+func (k *kern) within(a, b, lim *val) *val  { return k.do(opWithin, a, b, lim) }
 func (k *kern) high(a *val) *val            { return k.do(opHigh, a) }
 func (k *kern) ifNaN(a, b, c *val) *val     { return k.do(opIfNaN, a, b, c) }
 

@@ -235,20 +235,33 @@ const (
 )
 
 func (s isaNEON) philox(k *kern) {
-	t, p := &k.asm, k.gpr["p"]
-	next, at := k.gpr[k.local("next")], k.gpr[k.local("at")]
+	next := k.gpr[k.local("next")]
+	group := []words{{0, 1, 2, 3}, {4, 5, 6, 7}}
+	neonCounters(k, len(group))
+	k.asm.p("loop:\n\tADD $4, %s, %s", k.gpr["p"], next)
+	neonRounds(&k.asm, group, func() { k.asm.p("\tVLD1R.P 4(%s), [V%d.S4]", next, neonKey) })
+	for _, w := range group {
+		k.asm.p("\tVST4.P [V%d.S4, V%d.S4, V%d.S4, V%d.S4], 64(%s)", w[0], w[1], w[2], w[3], k.gpr["r"])
+	}
+	k.down(&k.asm, 64, k.gpr["n"], "loop")
+}
+
+// neonCounters sets what is not p's, and the first words of all groups.
+func neonCounters(k *kern, groups int) {
+	t, at := &k.asm, k.gpr[k.local("at")]
 	for i, n := range []uint32{philoxM0, philoxM1, 0, 4, 8} {
 		t.p("\tMOVD $%s, %s\n\tVLD1R (%s), [V%d.S4]", k.vector(n), at, at, neonM0+i)
 	}
 	t.p("\tMOVD $%s, %s\n\tFMOVQ (%s), F%d", k.vector(0, 1, 2, 3), at, at, neonSpare)
-	t.p("\tVLD1R (%s), [V%d.S4]", p, neonKey)
+	t.p("\tVLD1R (%s), [V%d.S4]", k.gpr["p"], neonKey)
 	t.arm(add32, neonSpare, neonSpare, neonKey)
-	group := []words{{0, 1, 2, 3}, {4, 5, 6, 7}}
-	for g := range group {
+	for g := range groups {
 		t.arm(add32, neonCount+g, neonCount+g, neonSpare)
 	}
-	t.p("loop:\n\tADD $4, %s, %s", p, next)
-	key := func() { t.p("\tVLD1R.P 4(%s), [V%d.S4]", next, neonKey) }
+}
+
+// neonRounds is all rounds; key reads the next word of p.
+func neonRounds(t *text, group []words, key func()) {
 	key()
 	for g, w := range group {
 		neonProduct(t, neonM0, neonCount+g, w[3], w[2])
@@ -282,10 +295,6 @@ func (s isaNEON) philox(k *kern) {
 			group[g].turn()
 		}
 	}
-	for _, w := range group {
-		t.p("\tVST4.P [V%d.S4, V%d.S4, V%d.S4, V%d.S4], 64(%s)", w[0], w[1], w[2], w[3], k.gpr["r"])
-	}
-	k.down(t, 64, k.gpr["n"], "loop")
 }
 
 // neonProduct is the halves of 4 products; low may be x.
