@@ -95,4 +95,13 @@ var bits = map[string][2]uint32{
 	"HeadLoss":        {0x0c3cfbc1, 0x4c802c03},
 	"HeadGrad":        {0x64ae60a3, 0x951cd23a},
 	"TopK":            {0x75222923, 0x75222923},
+	"Widen":           {0xdc44c187, 0xdc44c187},
+	"Narrow":          {0xf4462997, 0xf4462997},
+	"Round":           {0xdc44c187, 0xdc44c187},
+	"NarrowRandom":    {0xc5183fe1, 0xc5183fe1},
+	"RandomBits":      {0x14b501a8, 0x14b501a8},
+	"AddInto16":       {0x00714e20, 0x00714e20},
+	"EmbedGrad16":     {0x53d6ce77, 0x53d6ce77},
+	"BiasGrad16":      {0x5a17778f, 0x5a17778f},
+	"RMSNormGradW16":  {0x550e0521, 0x9f8a26bd},
 }

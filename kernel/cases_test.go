@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
+
+	"pleach/internal/rng"
 )
 
 // kernelCase is one kernel on operands of a usual shape.
@@ -24,7 +27,7 @@ func (c kernelCase) run() [][]float32 { c.call(); return c.out }
 // kernelCases are all kernels, with the same operands on every host. The
 // operands of one do not depend on the others before it.
 func kernelCases(l Level) []kernelCase {
-	return slices.Concat(productCases(l), rowCases(l), tileCases(l), headCases(l))
+	return slices.Concat(productCases(l), rowCases(l), tileCases(l), headCases(l), bf16Cases(l))
 }
 
 func newFixed(seed uint64) fixed { return fixed{rand.New(rand.NewPCG(seed, 2))} }
@@ -201,6 +204,36 @@ func headCases(l Level) []kernelCase {
 			TopKBegin(value, id)
 			TopK(value, id, z, k, 0, V, V)
 		}},
+	}
+}
+
+// halves are the bits of x as twice as many numbers.
+func halves(x []float32) []uint16 {
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
+}
+
+func bf16Cases(l Level) []kernelCase {
+	const N, D = 33, 134
+	f := newFixed(5)
+	x, y, narrow, bits := f.floats(N*D), make([]float32, N*D), make([]float32, N*D/2), make([]float32, N*D/2)
+	dw, db, sum, table, r, ids := f.floats(D), f.floats(D), f.floats(N*D), f.floats(16*D), f.floats(N), make([]int32, N)
+	for n := range ids {
+		ids[n] = int32(n * 7 % 20)
+	}
+	z, dy, random := make([]uint16, N*D), make([]uint16, N*D), make([]uint16, N*D)
+	Portable.Narrow(z, x)
+	Portable.Narrow(dy, f.floats(N*D))
+	Portable.RandomBits(random, rng.New(1, "cases"), 0, 0)
+	return []kernelCase{
+		{"Widen", N * D, 0, [][]float32{y}, func() { l.Widen(y, z) }},
+		{"Narrow", N * D, 0, [][]float32{narrow}, func() { l.Narrow(halves(narrow), x) }},
+		{"Round", N * D, 0, [][]float32{y}, func() { l.Round(y, x) }},
+		{"NarrowRandom", N * D, 0, [][]float32{narrow}, func() { l.NarrowRandom(halves(narrow), x, random) }},
+		{"RandomBits", N * D, 0, [][]float32{bits}, func() { l.RandomBits(halves(bits), rng.New(2, "cases"), 3, 5) }},
+		{"AddInto16", N * D, 0, [][]float32{sum}, func() { l.AddInto16(sum, z) }},
+		{"EmbedGrad16", N * D, 0, [][]float32{table}, func() { l.EmbedGrad16(table, dy, ids, D, 2, 0, D) }},
+		{"BiasGrad16", N * D, 0, [][]float32{db}, func() { l.BiasGrad16(db, dy, 0, D) }},
+		{"RMSNormGradW16", N * D, 0, [][]float32{dw}, func() { l.RMSNormGradW16(dw, dy, z, r, 0, D) }},
 	}
 }
 

@@ -50,5 +50,13 @@
 // Where a probability below 2⁻¹²⁶ would be a denormal number it is 0, on every
 // level.
 //
+// # bf16
+//
+// Numbers of 16 bits are bf16 in a []uint16. [Level.Widen], [Level.Narrow] and
+// [Level.Round] convert; [Level.NarrowRandom] rounds at random, by numbers that
+// [Level.RandomBits] makes from a stream of package rng. Their results have the same
+// bits on every level, Portable included. What ends in 16 computes in float32 with
+// operands in bf16, as if they were widened first.
+//
 // Not here: goroutines, the choice of tiles, tensors, and what a kernel is for.
 package kernel

@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 )
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random shapes, 0 for a new one")
@@ -60,6 +61,35 @@ func (b bench) out(n int) []float32 {
 		untouched(b, "before an output", before)
 		untouched(b, "after an output", after)
 	})
+	return x
+}
+
+// words is n numbers of 16 bits, guarded like an output.
+func (b bench) words(n int) []uint16 {
+	x := b.out((n + 1) / 2)
+	all := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
+	if n%2 == 0 {
+		return all
+	}
+	at := n * b.IntN(2) // of the one too many
+	was := all[at]
+	b.Cleanup(func() {
+		if all[at] != was {
+			b.Fatalf("beside %d words: %#04x was written", n, all[at])
+		}
+	})
+	if at == 0 {
+		return all[1:]
+	}
+	return all[:n]
+}
+
+// random16 is n numbers of all bits, guarded likewise.
+func (b bench) random16(n int) []uint16 {
+	x := b.words(n)
+	for i := range x {
+		x[i] = uint16(b.Uint32())
+	}
 	return x
 }
 

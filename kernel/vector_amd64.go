@@ -38,6 +38,24 @@ func expAVX2(y, x *float32, n int, c float32)
 func softmaxEndAVX2(corr, sum, part *float32, n int)
 
 //go:noescape
+func widenAVX2(y *float32, x *uint16, n int)
+
+//go:noescape
+func narrowAVX2(y *uint16, x *float32, n int)
+
+//go:noescape
+func roundAVX2(y, x *float32, n int)
+
+//go:noescape
+func narrowRandomAVX2(y *uint16, x *float32, r *uint16, n int)
+
+//go:noescape
+func addWideAVX2(y *float32, x *uint16, n int)
+
+//go:noescape
+func normGradWWideAVX2(d *float32, dy, x *uint16, n int, r float32)
+
+//go:noescape
 func dotAVX2(x, y *float32, n int, tail *float32) float32
 
 //go:noescape
@@ -62,13 +80,22 @@ func scaleRowAVX2(x, f *float32, n, rows, skip int)
 func normGradRowsAVX2(d, dy, x, r *float32, rows, ld int)
 
 //go:noescape
+func normGradRowsWideAVX2(d *float32, dy, x *uint16, r *float32, rows, ld int)
+
+//go:noescape
 func addRowsAVX2(d, x *float32, rows, ld int)
+
+//go:noescape
+func addRowsWideAVX2(d *float32, x *uint16, rows, ld int)
 
 //go:noescape
 func softmaxAVX2(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 
 //go:noescape
 func softmaxGradAVX2(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
+
+//go:noescape
+func philoxAVX2(r *uint16, n int, p *philox)
 
 //go:noescape
 func addAVX512(y, a, b *float32, n int)
@@ -101,6 +128,24 @@ func expAVX512(y, x *float32, n int, c float32)
 func softmaxEndAVX512(corr, sum, part *float32, n int)
 
 //go:noescape
+func widenAVX512(y *float32, x *uint16, n int)
+
+//go:noescape
+func narrowAVX512(y *uint16, x *float32, n int)
+
+//go:noescape
+func roundAVX512(y, x *float32, n int)
+
+//go:noescape
+func narrowRandomAVX512(y *uint16, x *float32, r *uint16, n int)
+
+//go:noescape
+func addWideAVX512(y *float32, x *uint16, n int)
+
+//go:noescape
+func normGradWWideAVX512(d *float32, dy, x *uint16, n int, r float32)
+
+//go:noescape
 func dotAVX512(x, y *float32, n int, tail *float32) float32
 
 //go:noescape
@@ -125,13 +170,22 @@ func scaleRowAVX512(x, f *float32, n, rows, skip int)
 func normGradRowsAVX512(d, dy, x, r *float32, rows, ld int)
 
 //go:noescape
+func normGradRowsWideAVX512(d *float32, dy, x *uint16, r *float32, rows, ld int)
+
+//go:noescape
 func addRowsAVX512(d, x *float32, rows, ld int)
+
+//go:noescape
+func addRowsWideAVX512(d *float32, x *uint16, rows, ld int)
 
 //go:noescape
 func softmaxAVX512(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 
 //go:noescape
 func softmaxGradAVX512(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
+
+//go:noescape
+func philoxAVX512(r *uint16, n int, p *philox)
 
 // atAdd: y = a + b.
 func atAdd(l Level, y, a, b *float32, n int) {
@@ -223,6 +277,60 @@ func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
 	softmaxEndAVX512(corr, sum, part, n)
 }
 
+// atWiden: y = x.
+func atWiden(l Level, y *float32, x *uint16, n int) {
+	if l == AVX2 {
+		widenAVX2(y, x, n)
+		return
+	}
+	widenAVX512(y, x, n)
+}
+
+// atNarrow: y = x, rounded to nearest even.
+func atNarrow(l Level, y *uint16, x *float32, n int) {
+	if l == AVX2 {
+		narrowAVX2(y, x, n)
+		return
+	}
+	narrowAVX512(y, x, n)
+}
+
+// atRound: y = x, rounded to nearest even.
+func atRound(l Level, y, x *float32, n int) {
+	if l == AVX2 {
+		roundAVX2(y, x, n)
+		return
+	}
+	roundAVX512(y, x, n)
+}
+
+// atNarrowRandom: y = x, rounded up if the bits that are lost and r exceed 2^16.
+func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
+	if l == AVX2 {
+		narrowRandomAVX2(y, x, r, n)
+		return
+	}
+	narrowRandomAVX512(y, x, r, n)
+}
+
+// atAddWide: y += x.
+func atAddWide(l Level, y *float32, x *uint16, n int) {
+	if l == AVX2 {
+		addWideAVX2(y, x, n)
+		return
+	}
+	addWideAVX512(y, x, n)
+}
+
+// atNormGradWWide: d += dy·(x·r).
+func atNormGradWWide(l Level, d *float32, dy, x *uint16, n int, r float32) {
+	if l == AVX2 {
+		normGradWWideAVX2(d, dy, x, n, r)
+		return
+	}
+	normGradWWideAVX512(d, dy, x, n, r)
+}
+
 // atDot: Σ x·y.
 func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
 	if l == AVX2 {
@@ -292,6 +400,15 @@ func atNormGradRows(l Level, d, dy, x, r *float32, rows, ld int) {
 	normGradRowsAVX512(d, dy, x, r, rows, ld)
 }
 
+// atNormGradRowsWide: d += dy·(x·r[i]) for rows of 64 columns, row by row.
+func atNormGradRowsWide(l Level, d *float32, dy, x *uint16, r *float32, rows, ld int) {
+	if l == AVX2 {
+		normGradRowsWideAVX2(d, dy, x, r, rows, ld)
+		return
+	}
+	normGradRowsWideAVX512(d, dy, x, r, rows, ld)
+}
+
 // atAddRows: d += x for rows of 64 columns, row by row.
 func atAddRows(l Level, d, x *float32, rows, ld int) {
 	if l == AVX2 {
@@ -299,6 +416,15 @@ func atAddRows(l Level, d, x *float32, rows, ld int) {
 		return
 	}
 	addRowsAVX512(d, x, rows, ld)
+}
+
+// atAddRowsWide: d += x for rows of 64 columns, row by row.
+func atAddRowsWide(l Level, d *float32, x *uint16, rows, ld int) {
+	if l == AVX2 {
+		addRowsWideAVX2(d, x, rows, ld)
+		return
+	}
+	addRowsWideAVX512(d, x, rows, ld)
 }
 
 // atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
@@ -318,4 +444,13 @@ func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, del
 		return
 	}
 	softmaxGradAVX512(p, d, ld, rows, scale, lse, delta)
+}
+
+// atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.
+func atPhilox(l Level, r *uint16, n int, p *philox) {
+	if l == AVX2 {
+		philoxAVX2(r, n, p)
+		return
+	}
+	philoxAVX512(r, n, p)
 }

@@ -38,6 +38,24 @@ func expNEON(y, x *float32, n int, c float32)
 func softmaxEndNEON(corr, sum, part *float32, n int)
 
 //go:noescape
+func widenNEON(y *float32, x *uint16, n int)
+
+//go:noescape
+func narrowNEON(y *uint16, x *float32, n int)
+
+//go:noescape
+func roundNEON(y, x *float32, n int)
+
+//go:noescape
+func narrowRandomNEON(y *uint16, x *float32, r *uint16, n int)
+
+//go:noescape
+func addWideNEON(y *float32, x *uint16, n int)
+
+//go:noescape
+func normGradWWideNEON(d *float32, dy, x *uint16, n int, r float32)
+
+//go:noescape
 func dotNEON(x, y *float32, n int, tail *float32) float32
 
 //go:noescape
@@ -62,13 +80,22 @@ func scaleRowNEON(x, f *float32, n, rows, skip int)
 func normGradRowsNEON(d, dy, x, r *float32, rows, ld int)
 
 //go:noescape
+func normGradRowsWideNEON(d *float32, dy, x *uint16, r *float32, rows, ld int)
+
+//go:noescape
 func addRowsNEON(d, x *float32, rows, ld int)
+
+//go:noescape
+func addRowsWideNEON(d *float32, x *uint16, rows, ld int)
 
 //go:noescape
 func softmaxNEON(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 
 //go:noescape
 func softmaxGradNEON(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
+
+//go:noescape
+func philoxNEON(r *uint16, n int, p *philox)
 
 // atAdd: y = a + b.
 func atAdd(l Level, y, a, b *float32, n int) {
@@ -120,6 +147,36 @@ func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
 	softmaxEndNEON(corr, sum, part, n)
 }
 
+// atWiden: y = x.
+func atWiden(l Level, y *float32, x *uint16, n int) {
+	widenNEON(y, x, n)
+}
+
+// atNarrow: y = x, rounded to nearest even.
+func atNarrow(l Level, y *uint16, x *float32, n int) {
+	narrowNEON(y, x, n)
+}
+
+// atRound: y = x, rounded to nearest even.
+func atRound(l Level, y, x *float32, n int) {
+	roundNEON(y, x, n)
+}
+
+// atNarrowRandom: y = x, rounded up if the bits that are lost and r exceed 2^16.
+func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
+	narrowRandomNEON(y, x, r, n)
+}
+
+// atAddWide: y += x.
+func atAddWide(l Level, y *float32, x *uint16, n int) {
+	addWideNEON(y, x, n)
+}
+
+// atNormGradWWide: d += dy·(x·r).
+func atNormGradWWide(l Level, d *float32, dy, x *uint16, n int, r float32) {
+	normGradWWideNEON(d, dy, x, n, r)
+}
+
 // atDot: Σ x·y.
 func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
 	return dotNEON(x, y, n, tail)
@@ -161,9 +218,19 @@ func atNormGradRows(l Level, d, dy, x, r *float32, rows, ld int) {
 	normGradRowsNEON(d, dy, x, r, rows, ld)
 }
 
+// atNormGradRowsWide: d += dy·(x·r[i]) for rows of 64 columns, row by row.
+func atNormGradRowsWide(l Level, d *float32, dy, x *uint16, r *float32, rows, ld int) {
+	normGradRowsWideNEON(d, dy, x, r, rows, ld)
+}
+
 // atAddRows: d += x for rows of 64 columns, row by row.
 func atAddRows(l Level, d, x *float32, rows, ld int) {
 	addRowsNEON(d, x, rows, ld)
+}
+
+// atAddRowsWide: d += x for rows of 64 columns, row by row.
+func atAddRowsWide(l Level, d *float32, x *uint16, rows, ld int) {
+	addRowsWideNEON(d, x, rows, ld)
 }
 
 // atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
@@ -175,4 +242,9 @@ func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, cor
 // atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
 	softmaxGradNEON(p, d, ld, rows, scale, lse, delta)
+}
+
+// atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.
+func atPhilox(l Level, r *uint16, n int, p *philox) {
+	philoxNEON(r, n, p)
 }

@@ -192,3 +192,114 @@ func eachSoftmaxEnd(l Level, corr, sum, part []float32) {
 	copy(corr, t[0][:])
 	copy(sum, t[1][:])
 }
+
+// eachWiden: y = x.
+func eachWiden(l Level, y []float32, x []uint16) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atWiden(l, &y[0], &x[0], n)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [1][lanes]uint16
+	copy(w[0][:], x)
+	atWiden(l, &t[0][0], &w[0][0], lanes)
+	copy(y, t[0][:])
+}
+
+// eachNarrow: y = x, rounded to nearest even.
+func eachNarrow(l Level, y []uint16, x []float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atNarrow(l, &y[0], &x[0], n)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [1][lanes]uint16
+	copy(t[0][:], x)
+	atNarrow(l, &w[0][0], &t[0][0], lanes)
+	copy(y, w[0][:])
+}
+
+// eachRound: y = x, rounded to nearest even.
+func eachRound(l Level, y, x []float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atRound(l, &y[0], &x[0], n)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[1][:], x)
+	atRound(l, &t[0][0], &t[1][0], lanes)
+	copy(y, t[0][:])
+}
+
+// eachNarrowRandom: y = x, rounded up if the bits that are lost and r exceed 2^16.
+func eachNarrowRandom(l Level, y []uint16, x []float32, r []uint16) {
+	x, r = x[:len(y)], r[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atNarrowRandom(l, &y[0], &x[0], &r[0], n)
+		y, x, r = y[n:], x[n:], r[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [2][lanes]uint16
+	copy(t[0][:], x)
+	copy(w[1][:], r)
+	atNarrowRandom(l, &w[0][0], &t[0][0], &w[1][0], lanes)
+	copy(y, w[0][:])
+}
+
+// eachAddWide: y += x.
+func eachAddWide(l Level, y []float32, x []uint16) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atAddWide(l, &y[0], &x[0], n)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [1][lanes]uint16
+	copy(t[0][:], y)
+	copy(w[0][:], x)
+	atAddWide(l, &t[0][0], &w[0][0], lanes)
+	copy(y, t[0][:])
+}
+
+// eachNormGradWWide: d += dy·(x·r).
+func eachNormGradWWide(l Level, d []float32, dy, x []uint16, r float32) {
+	dy, x = dy[:len(d)], x[:len(d)]
+	for len(d) >= lanes {
+		n := min(len(d)/lanes*lanes, piece)
+		atNormGradWWide(l, &d[0], &dy[0], &x[0], n, r)
+		d, dy, x = d[n:], dy[n:], x[n:]
+	}
+	if len(d) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [2][lanes]uint16
+	copy(t[0][:], d)
+	copy(w[0][:], dy)
+	copy(w[1][:], x)
+	atNormGradWWide(l, &t[0][0], &w[0][0], &w[1][0], lanes, r)
+	copy(d, t[0][:])
+}

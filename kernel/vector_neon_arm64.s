@@ -25,10 +25,26 @@ DATA number<>+64(SB)/4, $0x4b40007f
 DATA number<>+68(SB)/4, $0x3c091d10
 DATA number<>+72(SB)/4, $0x3e2aaa49
 DATA number<>+76(SB)/4, $0xc2aeac4f
-DATA number<>+80(SB)/4, $0x00000000
-DATA number<>+84(SB)/4, $0xff800000
-DATA number<>+88(SB)/4, $0xff7fffff
-GLOBL number<>(SB), RODATA|NOPTR, $92
+DATA number<>+80(SB)/4, $0x00000001
+DATA number<>+84(SB)/4, $0x00007fff
+DATA number<>+88(SB)/4, $0x00400000
+DATA number<>+92(SB)/4, $0xffff0000
+DATA number<>+96(SB)/4, $0x80000000
+DATA number<>+100(SB)/4, $0x7fffffff
+DATA number<>+104(SB)/4, $0x7f7f0000
+DATA number<>+108(SB)/4, $0x00000000
+DATA number<>+112(SB)/4, $0xff800000
+DATA number<>+116(SB)/4, $0xff7fffff
+DATA number<>+120(SB)/4, $0xd2511f53
+DATA number<>+124(SB)/4, $0xcd9e8d57
+DATA number<>+128(SB)/4, $0x00000000
+DATA number<>+132(SB)/4, $0x00000004
+DATA number<>+136(SB)/4, $0x00000008
+DATA number<>+140(SB)/4, $0x00000000
+DATA number<>+144(SB)/4, $0x00000001
+DATA number<>+148(SB)/4, $0x00000002
+DATA number<>+152(SB)/4, $0x00000003
+GLOBL number<>(SB), RODATA|NOPTR, $156
 
 // func addNEON(y, a, b *float32, n int)
 TEXT ·addNEON(SB), NOSPLIT, $0-32
@@ -1047,13 +1063,297 @@ loop1:
 end1:
 	RET
 
+// func widenNEON(y *float32, x *uint16, n int)
+TEXT ·widenNEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F1
+	WORD $0x2e613820 // shll v0.4s, v1.4h, #16
+	WORD $0x6e613821 // shll2 v1.4s, v1.8h, #16
+	FMOVQ 16(R1), F3
+	WORD $0x2e613862 // shll v2.4s, v3.4h, #16
+	WORD $0x6e613863 // shll2 v3.4s, v3.8h, #16
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $32, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func narrowNEON(y *uint16, x *float32, n int)
+TEXT ·narrowNEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R0)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R0)
+	ADD $64, R1, R1
+	ADD $32, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func roundNEON(y, x *float32, n int)
+TEXT ·roundNEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVS number<>+92(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func narrowRandomNEON(y *uint16, x *float32, r *uint16, n int)
+TEXT ·narrowRandomNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD r+16(FP), R2
+	MOVD n+24(FP), R3
+	CBZ R3, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVQ 0(R2), F5
+	WORD $0x2f10a4a4 // ushll v4.4s, v5.4h, #0
+	WORD $0x6f10a4a5 // ushll2 v5.4s, v5.8h, #0
+	FMOVQ 16(R2), F7
+	WORD $0x2f10a4e6 // ushll v6.4s, v7.4h, #0
+	WORD $0x6f10a4e7 // ushll2 v7.4s, v7.8h, #0
+	FMOVS number<>+96(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fd400 // fadd v0.4s, v0.4s, v31.4s
+	WORD $0x4e3fd421 // fadd v1.4s, v1.4s, v31.4s
+	WORD $0x4e3fd442 // fadd v2.4s, v2.4s, v31.4s
+	WORD $0x4e3fd463 // fadd v3.4s, v3.4s, v31.4s
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c08 // and v8.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c29 // and v9.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c4a // and v10.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c6b // and v11.16b, v3.16b, v31.16b
+	FMOVS number<>+104(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e28e7fd // fcmge v29.4s, v31.4s, v8.4s
+	WORD $0x4e3d1c84 // and v4.16b, v4.16b, v29.16b
+	WORD $0x6e29e7fd // fcmge v29.4s, v31.4s, v9.4s
+	WORD $0x4e3d1ca5 // and v5.16b, v5.16b, v29.16b
+	WORD $0x6e2ae7fd // fcmge v29.4s, v31.4s, v10.4s
+	WORD $0x4e3d1cc6 // and v6.16b, v6.16b, v29.16b
+	WORD $0x6e2be7fd // fcmge v29.4s, v31.4s, v11.4s
+	WORD $0x4e3d1ce7 // and v7.16b, v7.16b, v29.16b
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R0)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R0)
+	ADD $64, R1, R1
+	ADD $32, R2, R2
+	ADD $32, R0, R0
+	SUB $16, R3, R3
+	CBNZ R3, loop1
+end1:
+	RET
+
+// func addWideNEON(y *float32, x *uint16, n int)
+TEXT ·addWideNEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 0(R1), F5
+	WORD $0x2e6138a4 // shll v4.4s, v5.4h, #16
+	WORD $0x6e6138a5 // shll2 v5.4s, v5.8h, #16
+	FMOVQ 16(R1), F7
+	WORD $0x2e6138e6 // shll v6.4s, v7.4h, #16
+	WORD $0x6e6138e7 // shll2 v7.4s, v7.8h, #16
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $32, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func normGradWWideNEON(d *float32, dy, x *uint16, n int, r float32)
+TEXT ·normGradWWideNEON(SB), NOSPLIT, $0-36
+	MOVD d+0(FP), R0
+	MOVD dy+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD n+24(FP), R3
+	CBZ R3, end1
+loop1:
+	FMOVQ 0(R2), F1
+	WORD $0x2e613820 // shll v0.4s, v1.4h, #16
+	WORD $0x6e613821 // shll2 v1.4s, v1.8h, #16
+	FMOVQ 16(R2), F3
+	WORD $0x2e613862 // shll v2.4s, v3.4h, #16
+	WORD $0x6e613863 // shll2 v3.4s, v3.8h, #16
+	FMOVS r+32(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e3fdc00 // fmul v0.4s, v0.4s, v31.4s
+	WORD $0x6e3fdc21 // fmul v1.4s, v1.4s, v31.4s
+	WORD $0x6e3fdc42 // fmul v2.4s, v2.4s, v31.4s
+	WORD $0x6e3fdc63 // fmul v3.4s, v3.4s, v31.4s
+	FMOVQ 0(R1), F5
+	WORD $0x2e6138a4 // shll v4.4s, v5.4h, #16
+	WORD $0x6e6138a5 // shll2 v5.4s, v5.8h, #16
+	FMOVQ 16(R1), F7
+	WORD $0x2e6138e6 // shll v6.4s, v7.4h, #16
+	WORD $0x6e6138e7 // shll2 v7.4s, v7.8h, #16
+	FMOVQ 0(R0), F8
+	FMOVQ 16(R0), F9
+	FMOVQ 32(R0), F10
+	FMOVQ 48(R0), F11
+	WORD $0x4e24cc08 // fmla v8.4s, v0.4s, v4.4s
+	WORD $0x4e25cc29 // fmla v9.4s, v1.4s, v5.4s
+	WORD $0x4e26cc4a // fmla v10.4s, v2.4s, v6.4s
+	WORD $0x4e27cc6b // fmla v11.4s, v3.4s, v7.4s
+	FMOVQ F8, 0(R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F11, 48(R0)
+	ADD $32, R2, R2
+	ADD $32, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R3, R3
+	CBNZ R3, loop1
+end1:
+	RET
+
 // func dotNEON(x, y *float32, n int, tail *float32) float32
 TEXT ·dotNEON(SB), NOSPLIT, $0-36
 	MOVD x+0(FP), R0
 	MOVD y+8(FP), R1
 	MOVD n+16(FP), R2
 	MOVD tail+24(FP), R3
-	FMOVS number<>+80(SB), F31
+	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
@@ -1109,7 +1409,7 @@ TEXT ·dot3NEON(SB), NOSPLIT, $0-44
 	MOVD z+16(FP), R2
 	MOVD n+24(FP), R3
 	MOVD tail+32(FP), R4
-	FMOVS number<>+80(SB), F31
+	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
@@ -1180,7 +1480,7 @@ TEXT ·highestNEON(SB), NOSPLIT, $0-28
 	MOVD x+0(FP), R0
 	MOVD n+8(FP), R1
 	MOVD tail+16(FP), R2
-	FMOVS number<>+84(SB), F31
+	FMOVS number<>+112(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
@@ -1251,7 +1551,7 @@ TEXT ·expSumNEON(SB), NOSPLIT, $0-36
 	MOVD x+0(FP), R0
 	MOVD n+8(FP), R1
 	MOVD tail+16(FP), R2
-	FMOVS number<>+80(SB), F31
+	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
@@ -1565,13 +1865,13 @@ TEXT ·squaresNEON(SB), NOSPLIT, $0-32
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R2
 	MOVD tail+24(FP), R3
-	FMOVS number<>+80(SB), F31
+	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe2 // orr v2.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe3 // orr v3.16b, v31.16b, v31.16b
-	FMOVS number<>+80(SB), F31
+	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x4ebf1fe4 // orr v4.16b, v31.16b, v31.16b
 	WORD $0x4ebf1fe5 // orr v5.16b, v31.16b, v31.16b
@@ -1896,6 +2196,158 @@ row1:
 	FMOVQ F15, 240(R0)
 	RET
 
+// func normGradRowsWideNEON(d *float32, dy, x *uint16, r *float32, rows, ld int)
+TEXT ·normGradRowsWideNEON(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD dy+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD r+24(FP), R3
+	MOVD rows+32(FP), R4
+	MOVD ld+40(FP), R5
+	FMOVQ 0(R0), F16
+	FMOVQ 16(R0), F17
+	FMOVQ 32(R0), F18
+	FMOVQ 48(R0), F19
+	WORD $0x4eb01e00 // orr v0.16b, v16.16b, v16.16b
+	WORD $0x4eb11e21 // orr v1.16b, v17.16b, v17.16b
+	WORD $0x4eb21e42 // orr v2.16b, v18.16b, v18.16b
+	WORD $0x4eb31e63 // orr v3.16b, v19.16b, v19.16b
+	FMOVQ 64(R0), F16
+	FMOVQ 80(R0), F17
+	FMOVQ 96(R0), F18
+	FMOVQ 112(R0), F19
+	WORD $0x4eb01e04 // orr v4.16b, v16.16b, v16.16b
+	WORD $0x4eb11e25 // orr v5.16b, v17.16b, v17.16b
+	WORD $0x4eb21e46 // orr v6.16b, v18.16b, v18.16b
+	WORD $0x4eb31e67 // orr v7.16b, v19.16b, v19.16b
+	FMOVQ 128(R0), F16
+	FMOVQ 144(R0), F17
+	FMOVQ 160(R0), F18
+	FMOVQ 176(R0), F19
+	WORD $0x4eb01e08 // orr v8.16b, v16.16b, v16.16b
+	WORD $0x4eb11e29 // orr v9.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4a // orr v10.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6b // orr v11.16b, v19.16b, v19.16b
+	FMOVQ 192(R0), F16
+	FMOVQ 208(R0), F17
+	FMOVQ 224(R0), F18
+	FMOVQ 240(R0), F19
+	WORD $0x4eb01e0c // orr v12.16b, v16.16b, v16.16b
+	WORD $0x4eb11e2d // orr v13.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4e // orr v14.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6f // orr v15.16b, v19.16b, v19.16b
+row1:
+	FMOVS 0(R3), F16
+	WORD $0x4e040610 // dup v16.4s, v16.s[0]
+	FMOVS 0(R3), F17
+	WORD $0x4e040631 // dup v17.4s, v17.s[0]
+	FMOVS 0(R3), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	FMOVS 0(R3), F19
+	WORD $0x4e040673 // dup v19.4s, v19.s[0]
+	FMOVQ 0(R2), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	FMOVQ 16(R2), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x6e30de94 // fmul v20.4s, v20.4s, v16.4s
+	WORD $0x6e31deb5 // fmul v21.4s, v21.4s, v17.4s
+	WORD $0x6e32ded6 // fmul v22.4s, v22.4s, v18.4s
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	FMOVQ 0(R1), F25
+	WORD $0x2e613b38 // shll v24.4s, v25.4h, #16
+	WORD $0x6e613b39 // shll2 v25.4s, v25.8h, #16
+	FMOVQ 16(R1), F27
+	WORD $0x2e613b7a // shll v26.4s, v27.4h, #16
+	WORD $0x6e613b7b // shll2 v27.4s, v27.8h, #16
+	WORD $0x4e38ce80 // fmla v0.4s, v20.4s, v24.4s
+	WORD $0x4e39cea1 // fmla v1.4s, v21.4s, v25.4s
+	WORD $0x4e3acec2 // fmla v2.4s, v22.4s, v26.4s
+	WORD $0x4e3bcee3 // fmla v3.4s, v23.4s, v27.4s
+	FMOVQ 32(R2), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	FMOVQ 48(R2), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x6e30de94 // fmul v20.4s, v20.4s, v16.4s
+	WORD $0x6e31deb5 // fmul v21.4s, v21.4s, v17.4s
+	WORD $0x6e32ded6 // fmul v22.4s, v22.4s, v18.4s
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	FMOVQ 32(R1), F25
+	WORD $0x2e613b38 // shll v24.4s, v25.4h, #16
+	WORD $0x6e613b39 // shll2 v25.4s, v25.8h, #16
+	FMOVQ 48(R1), F27
+	WORD $0x2e613b7a // shll v26.4s, v27.4h, #16
+	WORD $0x6e613b7b // shll2 v27.4s, v27.8h, #16
+	WORD $0x4e38ce84 // fmla v4.4s, v20.4s, v24.4s
+	WORD $0x4e39cea5 // fmla v5.4s, v21.4s, v25.4s
+	WORD $0x4e3acec6 // fmla v6.4s, v22.4s, v26.4s
+	WORD $0x4e3bcee7 // fmla v7.4s, v23.4s, v27.4s
+	FMOVQ 64(R2), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	FMOVQ 80(R2), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x6e30de94 // fmul v20.4s, v20.4s, v16.4s
+	WORD $0x6e31deb5 // fmul v21.4s, v21.4s, v17.4s
+	WORD $0x6e32ded6 // fmul v22.4s, v22.4s, v18.4s
+	WORD $0x6e33def7 // fmul v23.4s, v23.4s, v19.4s
+	FMOVQ 64(R1), F25
+	WORD $0x2e613b38 // shll v24.4s, v25.4h, #16
+	WORD $0x6e613b39 // shll2 v25.4s, v25.8h, #16
+	FMOVQ 80(R1), F27
+	WORD $0x2e613b7a // shll v26.4s, v27.4h, #16
+	WORD $0x6e613b7b // shll2 v27.4s, v27.8h, #16
+	WORD $0x4e38ce88 // fmla v8.4s, v20.4s, v24.4s
+	WORD $0x4e39cea9 // fmla v9.4s, v21.4s, v25.4s
+	WORD $0x4e3aceca // fmla v10.4s, v22.4s, v26.4s
+	WORD $0x4e3bceeb // fmla v11.4s, v23.4s, v27.4s
+	FMOVQ 96(R2), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	FMOVQ 112(R2), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x6e30de90 // fmul v16.4s, v20.4s, v16.4s
+	WORD $0x6e31deb1 // fmul v17.4s, v21.4s, v17.4s
+	WORD $0x6e32ded2 // fmul v18.4s, v22.4s, v18.4s
+	WORD $0x6e33def3 // fmul v19.4s, v23.4s, v19.4s
+	FMOVQ 96(R1), F21
+	WORD $0x2e613ab4 // shll v20.4s, v21.4h, #16
+	WORD $0x6e613ab5 // shll2 v21.4s, v21.8h, #16
+	FMOVQ 112(R1), F23
+	WORD $0x2e613af6 // shll v22.4s, v23.4h, #16
+	WORD $0x6e613af7 // shll2 v23.4s, v23.8h, #16
+	WORD $0x4e34ce0c // fmla v12.4s, v16.4s, v20.4s
+	WORD $0x4e35ce2d // fmla v13.4s, v17.4s, v21.4s
+	WORD $0x4e36ce4e // fmla v14.4s, v18.4s, v22.4s
+	WORD $0x4e37ce6f // fmla v15.4s, v19.4s, v23.4s
+	ADD R5, R1, R1
+	ADD R5, R2, R2
+	ADD $4, R3, R3
+	SUB $1, R4, R4
+	CBNZ R4, row1
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
 // func addRowsNEON(d, x *float32, rows, ld int)
 TEXT ·addRowsNEON(SB), NOSPLIT, $0-32
 	MOVD d+0(FP), R0
@@ -1988,6 +2440,106 @@ row1:
 	FMOVQ F15, 240(R0)
 	RET
 
+// func addRowsWideNEON(d *float32, x *uint16, rows, ld int)
+TEXT ·addRowsWideNEON(SB), NOSPLIT, $0-32
+	MOVD d+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD rows+16(FP), R2
+	MOVD ld+24(FP), R3
+	FMOVQ 0(R0), F16
+	FMOVQ 16(R0), F17
+	FMOVQ 32(R0), F18
+	FMOVQ 48(R0), F19
+	WORD $0x4eb01e00 // orr v0.16b, v16.16b, v16.16b
+	WORD $0x4eb11e21 // orr v1.16b, v17.16b, v17.16b
+	WORD $0x4eb21e42 // orr v2.16b, v18.16b, v18.16b
+	WORD $0x4eb31e63 // orr v3.16b, v19.16b, v19.16b
+	FMOVQ 64(R0), F16
+	FMOVQ 80(R0), F17
+	FMOVQ 96(R0), F18
+	FMOVQ 112(R0), F19
+	WORD $0x4eb01e04 // orr v4.16b, v16.16b, v16.16b
+	WORD $0x4eb11e25 // orr v5.16b, v17.16b, v17.16b
+	WORD $0x4eb21e46 // orr v6.16b, v18.16b, v18.16b
+	WORD $0x4eb31e67 // orr v7.16b, v19.16b, v19.16b
+	FMOVQ 128(R0), F16
+	FMOVQ 144(R0), F17
+	FMOVQ 160(R0), F18
+	FMOVQ 176(R0), F19
+	WORD $0x4eb01e08 // orr v8.16b, v16.16b, v16.16b
+	WORD $0x4eb11e29 // orr v9.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4a // orr v10.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6b // orr v11.16b, v19.16b, v19.16b
+	FMOVQ 192(R0), F16
+	FMOVQ 208(R0), F17
+	FMOVQ 224(R0), F18
+	FMOVQ 240(R0), F19
+	WORD $0x4eb01e0c // orr v12.16b, v16.16b, v16.16b
+	WORD $0x4eb11e2d // orr v13.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4e // orr v14.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6f // orr v15.16b, v19.16b, v19.16b
+row1:
+	FMOVQ 0(R1), F17
+	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
+	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
+	FMOVQ 16(R1), F19
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	FMOVQ 32(R1), F17
+	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
+	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
+	FMOVQ 48(R1), F19
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
+	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	FMOVQ 64(R1), F17
+	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
+	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
+	FMOVQ 80(R1), F19
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	FMOVQ 96(R1), F17
+	WORD $0x2e613a30 // shll v16.4s, v17.4h, #16
+	WORD $0x6e613a31 // shll2 v17.4s, v17.8h, #16
+	FMOVQ 112(R1), F19
+	WORD $0x2e613a72 // shll v18.4s, v19.4h, #16
+	WORD $0x6e613a73 // shll2 v19.4s, v19.8h, #16
+	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	ADD R3, R1, R1
+	SUB $1, R2, R2
+	CBNZ R2, row1
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
 // func softmaxNEON(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 TEXT ·softmaxNEON(SB), NOSPLIT, $0-56
 	MOVD s+0(FP), R0
@@ -2004,7 +2556,7 @@ row1:
 	FMOVQ 16(R6), F1
 	FMOVQ 32(R6), F2
 	FMOVQ 48(R6), F3
-	FMOVS number<>+84(SB), F31
+	FMOVS number<>+112(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
 	WORD $0x6e7f1c1d // bsl v29.16b, v0.16b, v31.16b
@@ -2110,7 +2662,7 @@ row1:
 	WORD $0x6e671c7d // bsl v29.16b, v3.16b, v7.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
 	FMOVS F0, 0(R7)
-	FMOVS number<>+88(SB), F31
+	FMOVS number<>+116(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
 	WORD $0x6e7f1c1d // bsl v29.16b, v0.16b, v31.16b
@@ -2143,7 +2695,7 @@ row2:
 	WORD $0x4e040442 // dup v2.4s, v2.s[0]
 	FMOVS 0(R3), F3
 	WORD $0x4e040463 // dup v3.4s, v3.s[0]
-	FMOVS number<>+88(SB), F31
+	FMOVS number<>+116(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
 	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
 	WORD $0x6e7f1c1d // bsl v29.16b, v0.16b, v31.16b
@@ -3415,5 +3967,267 @@ row1:
 	ADD $4, R5, R5
 	SUB $1, R3, R3
 	CBNZ R3, row1
+	RET
+
+// func philoxNEON(r *uint16, n int, p *philox)
+TEXT ·philoxNEON(SB), NOSPLIT, $0-24
+	MOVD r+0(FP), R0
+	MOVD n+8(FP), R1
+	MOVD p+16(FP), R2
+	MOVD $number<>+120(SB), R4
+	VLD1R (R4), [V16.S4]
+	MOVD $number<>+124(SB), R4
+	VLD1R (R4), [V17.S4]
+	MOVD $number<>+128(SB), R4
+	VLD1R (R4), [V18.S4]
+	MOVD $number<>+132(SB), R4
+	VLD1R (R4), [V19.S4]
+	MOVD $number<>+136(SB), R4
+	VLD1R (R4), [V20.S4]
+	MOVD $number<>+140(SB), R4
+	FMOVQ (R4), F22
+	VLD1R (R2), [V21.S4]
+	WORD $0x4eb586d6 // add v22.4s, v22.4s, v21.4s
+	WORD $0x4eb68652 // add v18.4s, v18.4s, v22.4s
+	WORD $0x4eb68673 // add v19.4s, v19.4s, v22.4s
+loop:
+	ADD $4, R2, R3
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c256 // umull v22.2d, v18.2s, v16.2s
+	WORD $0x6eb0c257 // umull2 v23.2d, v18.4s, v16.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ac2 // uzp2 v2.4s, v22.4s, v23.4s
+	WORD $0x4eb48652 // add v18.4s, v18.4s, v20.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x2eb0c276 // umull v22.2d, v19.2s, v16.2s
+	WORD $0x6eb0c277 // umull2 v23.2d, v19.4s, v16.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ac6 // uzp2 v6.4s, v22.4s, v23.4s
+	WORD $0x4eb48673 // add v19.4s, v19.4s, v20.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c056 // umull v22.2d, v2.2s, v17.2s
+	WORD $0x6eb1c057 // umull2 v23.2d, v2.4s, v17.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ac0 // uzp2 v0.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x2eb1c0d6 // umull v22.2d, v6.2s, v17.2s
+	WORD $0x6eb1c0d7 // umull2 v23.2d, v6.4s, v17.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ac4 // uzp2 v4.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x6e351c62 // eor v2.16b, v3.16b, v21.16b
+	WORD $0x6e351ce6 // eor v6.16b, v7.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c016 // umull v22.2d, v0.2s, v16.2s
+	WORD $0x6eb0c017 // umull2 v23.2d, v0.4s, v16.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ec3 // eor v3.16b, v22.16b, v21.16b
+	WORD $0x2eb0c096 // umull v22.2d, v4.2s, v16.2s
+	WORD $0x6eb0c097 // umull2 v23.2d, v4.4s, v16.4s
+	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ec7 // eor v7.16b, v22.16b, v21.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c056 // umull v22.2d, v2.2s, v17.2s
+	WORD $0x6eb1c057 // umull2 v23.2d, v2.4s, v17.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
+	WORD $0x2eb1c0d6 // umull v22.2d, v6.2s, v17.2s
+	WORD $0x6eb1c0d7 // umull2 v23.2d, v6.4s, v17.4s
+	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
+	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c036 // umull v22.2d, v1.2s, v16.2s
+	WORD $0x6eb0c037 // umull2 v23.2d, v1.4s, v16.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
+	WORD $0x2eb0c0b6 // umull v22.2d, v5.2s, v16.2s
+	WORD $0x6eb0c0b7 // umull2 v23.2d, v5.4s, v16.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c076 // umull v22.2d, v3.2s, v17.2s
+	WORD $0x6eb1c077 // umull2 v23.2d, v3.4s, v17.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
+	WORD $0x2eb1c0f6 // umull v22.2d, v7.2s, v17.2s
+	WORD $0x6eb1c0f7 // umull2 v23.2d, v7.4s, v17.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c056 // umull v22.2d, v2.2s, v16.2s
+	WORD $0x6eb0c057 // umull2 v23.2d, v2.4s, v16.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
+	WORD $0x2eb0c0d6 // umull v22.2d, v6.2s, v16.2s
+	WORD $0x6eb0c0d7 // umull2 v23.2d, v6.4s, v16.4s
+	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
+	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c016 // umull v22.2d, v0.2s, v17.2s
+	WORD $0x6eb1c017 // umull2 v23.2d, v0.4s, v17.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c63 // eor v3.16b, v3.16b, v21.16b
+	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
+	WORD $0x2eb1c096 // umull v22.2d, v4.2s, v17.2s
+	WORD $0x6eb1c097 // umull2 v23.2d, v4.4s, v17.4s
+	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ce7 // eor v7.16b, v7.16b, v21.16b
+	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c076 // umull v22.2d, v3.2s, v16.2s
+	WORD $0x6eb0c077 // umull2 v23.2d, v3.4s, v16.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
+	WORD $0x2eb0c0f6 // umull v22.2d, v7.2s, v16.2s
+	WORD $0x6eb0c0f7 // umull2 v23.2d, v7.4s, v16.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c036 // umull v22.2d, v1.2s, v17.2s
+	WORD $0x6eb1c037 // umull2 v23.2d, v1.4s, v17.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
+	WORD $0x2eb1c0b6 // umull v22.2d, v5.2s, v17.2s
+	WORD $0x6eb1c0b7 // umull2 v23.2d, v5.4s, v17.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c016 // umull v22.2d, v0.2s, v16.2s
+	WORD $0x6eb0c017 // umull2 v23.2d, v0.4s, v16.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c63 // eor v3.16b, v3.16b, v21.16b
+	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
+	WORD $0x2eb0c096 // umull v22.2d, v4.2s, v16.2s
+	WORD $0x6eb0c097 // umull2 v23.2d, v4.4s, v16.4s
+	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ce7 // eor v7.16b, v7.16b, v21.16b
+	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c056 // umull v22.2d, v2.2s, v17.2s
+	WORD $0x6eb1c057 // umull2 v23.2d, v2.4s, v17.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
+	WORD $0x2eb1c0d6 // umull v22.2d, v6.2s, v17.2s
+	WORD $0x6eb1c0d7 // umull2 v23.2d, v6.4s, v17.4s
+	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
+	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c036 // umull v22.2d, v1.2s, v16.2s
+	WORD $0x6eb0c037 // umull2 v23.2d, v1.4s, v16.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
+	WORD $0x2eb0c0b6 // umull v22.2d, v5.2s, v16.2s
+	WORD $0x6eb0c0b7 // umull2 v23.2d, v5.4s, v16.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c076 // umull v22.2d, v3.2s, v17.2s
+	WORD $0x6eb1c077 // umull2 v23.2d, v3.4s, v17.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
+	WORD $0x2eb1c0f6 // umull v22.2d, v7.2s, v17.2s
+	WORD $0x6eb1c0f7 // umull2 v23.2d, v7.4s, v17.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c056 // umull v22.2d, v2.2s, v16.2s
+	WORD $0x6eb0c057 // umull2 v23.2d, v2.4s, v16.4s
+	WORD $0x4e971ac2 // uzp1 v2.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c21 // eor v1.16b, v1.16b, v21.16b
+	WORD $0x6e361c21 // eor v1.16b, v1.16b, v22.16b
+	WORD $0x2eb0c0d6 // umull v22.2d, v6.2s, v16.2s
+	WORD $0x6eb0c0d7 // umull2 v23.2d, v6.4s, v16.4s
+	WORD $0x4e971ac6 // uzp1 v6.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ca5 // eor v5.16b, v5.16b, v21.16b
+	WORD $0x6e361ca5 // eor v5.16b, v5.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c016 // umull v22.2d, v0.2s, v17.2s
+	WORD $0x6eb1c017 // umull2 v23.2d, v0.4s, v17.4s
+	WORD $0x4e971ac0 // uzp1 v0.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c63 // eor v3.16b, v3.16b, v21.16b
+	WORD $0x6e361c63 // eor v3.16b, v3.16b, v22.16b
+	WORD $0x2eb1c096 // umull v22.2d, v4.2s, v17.2s
+	WORD $0x6eb1c097 // umull2 v23.2d, v4.4s, v17.4s
+	WORD $0x4e971ac4 // uzp1 v4.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351ce7 // eor v7.16b, v7.16b, v21.16b
+	WORD $0x6e361ce7 // eor v7.16b, v7.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb0c076 // umull v22.2d, v3.2s, v16.2s
+	WORD $0x6eb0c077 // umull2 v23.2d, v3.4s, v16.4s
+	WORD $0x4e971ac3 // uzp1 v3.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c42 // eor v2.16b, v2.16b, v21.16b
+	WORD $0x6e361c42 // eor v2.16b, v2.16b, v22.16b
+	WORD $0x2eb0c0f6 // umull v22.2d, v7.2s, v16.2s
+	WORD $0x6eb0c0f7 // umull2 v23.2d, v7.4s, v16.4s
+	WORD $0x4e971ac7 // uzp1 v7.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351cc6 // eor v6.16b, v6.16b, v21.16b
+	WORD $0x6e361cc6 // eor v6.16b, v6.16b, v22.16b
+	VLD1R.P 4(R3), [V21.S4]
+	WORD $0x2eb1c036 // umull v22.2d, v1.2s, v17.2s
+	WORD $0x6eb1c037 // umull2 v23.2d, v1.4s, v17.4s
+	WORD $0x4e971ac1 // uzp1 v1.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c00 // eor v0.16b, v0.16b, v21.16b
+	WORD $0x6e361c00 // eor v0.16b, v0.16b, v22.16b
+	WORD $0x2eb1c0b6 // umull v22.2d, v5.2s, v17.2s
+	WORD $0x6eb1c0b7 // umull2 v23.2d, v5.4s, v17.4s
+	WORD $0x4e971ac5 // uzp1 v5.4s, v22.4s, v23.4s
+	WORD $0x4e975ad6 // uzp2 v22.4s, v22.4s, v23.4s
+	WORD $0x6e351c84 // eor v4.16b, v4.16b, v21.16b
+	WORD $0x6e361c84 // eor v4.16b, v4.16b, v22.16b
+	VST4.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
+	VST4.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R0)
+	SUB $64, R1, R1
+	CBNZ R1, loop
 	RET
 

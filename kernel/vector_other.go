@@ -49,6 +49,30 @@ func atExp(l Level, y, x *float32, n int, c float32) {
 func atSoftmaxEnd(l Level, corr, sum, part *float32, n int) {
 }
 
+// atWiden: y = x.
+func atWiden(l Level, y *float32, x *uint16, n int) {
+}
+
+// atNarrow: y = x, rounded to nearest even.
+func atNarrow(l Level, y *uint16, x *float32, n int) {
+}
+
+// atRound: y = x, rounded to nearest even.
+func atRound(l Level, y, x *float32, n int) {
+}
+
+// atNarrowRandom: y = x, rounded up if the bits that are lost and r exceed 2^16.
+func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
+}
+
+// atAddWide: y += x.
+func atAddWide(l Level, y *float32, x *uint16, n int) {
+}
+
+// atNormGradWWide: d += dy·(x·r).
+func atNormGradWWide(l Level, d *float32, dy, x *uint16, n int, r float32) {
+}
+
 // atDot: Σ x·y.
 func atDot(l Level, x, y *float32, n int, tail *float32) float32 {
 	return 0
@@ -86,8 +110,16 @@ func atScaleRow(l Level, x, f *float32, n, rows, skip int) {
 func atNormGradRows(l Level, d, dy, x, r *float32, rows, ld int) {
 }
 
+// atNormGradRowsWide: d += dy·(x·r[i]) for rows of 64 columns, row by row.
+func atNormGradRowsWide(l Level, d *float32, dy, x *uint16, r *float32, rows, ld int) {
+}
+
 // atAddRows: d += x for rows of 64 columns, row by row.
 func atAddRows(l Level, d, x *float32, rows, ld int) {
+}
+
+// atAddRowsWide: d += x for rows of 64 columns, row by row.
+func atAddRowsWide(l Level, d *float32, x *uint16, rows, ld int) {
 }
 
 // atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
@@ -97,4 +129,8 @@ func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, cor
 
 // atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
+}
+
+// atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.
+func atPhilox(l Level, r *uint16, n int, p *philox) {
 }

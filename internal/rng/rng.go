@@ -50,6 +50,12 @@ func (s Stream) Block(i uint64) [4]uint32 {
 	return Philox(s.key, [4]uint32{uint32(i), uint32(i >> 32), s.lo, s.hi})
 }
 
+// Parts is for those who make many blocks at once: Block(i) is Philox with this key
+// and the counter i mod 2³², i/2³², purpose[0], purpose[1].
+func (s Stream) Parts() (key, purpose [2]uint32) {
+	return s.key, [2]uint32{s.lo, s.hi}
+}
+
 // Word is word i of the stream. Whoever needs many takes Blocks.
 func (s Stream) Word(i uint64) uint32 { return s.Block(i / 4)[i%4] }
 

@@ -67,6 +67,10 @@ func TestPurpose(t *testing.T) {
 	if a.Word(0) == b.Word(0) || a.Word(0) == c.Word(0) {
 		t.Error("streams of different purpose or seed start alike")
 	}
+	key, purpose := a.Parts()
+	if a.Block(5<<32+3) != Philox(key, [4]uint32{3, 5, purpose[0], purpose[1]}) {
+		t.Error("a block is not what its parts say")
+	}
 	if a.Uint64(3) != uint64(a.Word(6))<<32|uint64(a.Word(7)) || a.Block(2)[1] != a.Word(9) {
 		t.Error("words, pairs and blocks disagree")
 	}

@@ -33,12 +33,29 @@ var (
 	dup0   = armOp{0x4e040400, "dup v%d.4s, v%d.s[0]"}
 	fcvtl  = armOp{0x0e617800, "fcvtl v%d.2d, v%d.2s"}
 	fcvtl2 = armOp{0x4e617800, "fcvtl2 v%d.2d, v%d.4s"}
+
+	and     = armOp{0x4e201c00, "and v%d.16b, v%d.16b, v%d.16b"}
+	eor     = armOp{0x6e201c00, "eor v%d.16b, v%d.16b, v%d.16b"}
+	add32   = armOp{0x4ea08400, "add v%d.4s, v%d.4s, v%d.4s"}
+	fcmeq   = armOp{0x4e20e400, "fcmeq v%d.4s, v%d.4s, v%d.4s"}
+	uzp2h   = armOp{0x4e405800, "uzp2 v%d.8h, v%d.8h, v%d.8h"}
+	uzp1s   = armOp{0x4e801800, "uzp1 v%d.4s, v%d.4s, v%d.4s"}
+	uzp2s   = armOp{0x4e805800, "uzp2 v%d.4s, v%d.4s, v%d.4s"}
+	umull   = armOp{0x2ea0c000, "umull v%d.2d, v%d.2s, v%d.2s"}
+	umull2  = armOp{0x6ea0c000, "umull2 v%d.2d, v%d.4s, v%d.4s"}
+	ushr16  = armOp{0x6f300400, "ushr v%d.4s, v%d.4s, #16"}
+	shll16  = armOp{0x2e613800, "shll v%d.4s, v%d.4h, #16"}
+	shll162 = armOp{0x6e613800, "shll2 v%d.4s, v%d.8h, #16"}
+	uxtl    = armOp{0x2f10a400, "ushll v%d.4s, v%d.4h, #0"}
+	uxtl2   = armOp{0x6f10a400, "ushll2 v%d.4s, v%d.8h, #0"}
 )
 
 // armOps are all of them.
 var armOps = []armOp{
 	fadd, fsub, fmul, fdiv, fmla, fmls, fcmgt, fcmge, bsl, bic, orr, ext8, fmla64,
 	fsqrt, shl23, rev64, dup0, fcvtl, fcvtl2,
+	and, eor, add32, fcmeq, uzp2h, uzp1s, uzp2s, umull, umull2,
+	ushr16, shll16, shll162, uxtl, uxtl2,
 }
 
 // word is the instruction on registers d, n and perhaps m.

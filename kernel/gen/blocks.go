@@ -48,37 +48,10 @@ var blocks = []definition{
 			})
 		},
 	},
-	{
-		name: "normGradRows", doc: "d += dy·(x·r[i]) for rows of 64 columns, row by row.",
-		params: join(ptrs("d", "dy", "x", "r"), params("int", "rows", "ld")),
-		body: func(k *kern) {
-			d := k.columns("d")
-			k.repeat("rows", func() {
-				r := k.spread("r")
-				for i := range d {
-					k.to(d[i], opFMA, k.mul(k.loadAt("x", 64*i), r), k.loadAt("dy", 64*i), d[i])
-				}
-				k.step("dy", "ld")
-				k.step("x", "ld")
-				k.step("r", 4)
-			})
-			k.put("d", d)
-		},
-	},
-	{
-		name: "addRows", doc: "d += x for rows of 64 columns, row by row.",
-		params: join(ptrs("d", "x"), params("int", "rows", "ld")),
-		body: func(k *kern) {
-			d := k.columns("d")
-			k.repeat("rows", func() {
-				for i := range d {
-					k.to(d[i], opAdd, d[i], k.loadAt("x", 64*i))
-				}
-				k.step("x", "ld")
-			})
-			k.put("d", d)
-		},
-	},
+	normGradRows("normGradRows", "*float32"),
+	normGradRows("normGradRowsWide", "*uint16"),
+	addRows("addRows", "*float32"),
+	addRows("addRowsWide", "*uint16"),
 	{
 		name: "softmax", doc: "s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;\ncorr becomes the old top less the new one, part the sums.",
 		params: join(ptrs("s"), params("int", "lds", "rows"), float("scale"), ptrs("top", "part", "corr")),
@@ -104,6 +77,43 @@ var blocks = []definition{
 			})
 		},
 	},
+}
+
+func normGradRows(name, kind string) definition {
+	return definition{
+		name: name, doc: "d += dy·(x·r[i]) for rows of 64 columns, row by row.",
+		params: join(ptrs("d"), params(kind, "dy", "x"), ptrs("r"), params("int", "rows", "ld")),
+		body: func(k *kern) {
+			d := k.columns("d")
+			k.repeat("rows", func() {
+				r := k.spread("r")
+				for i := range d {
+					k.to(d[i], opFMA, k.mul(k.nth("x", i), r), k.nth("dy", i), d[i])
+				}
+				k.step("dy", "ld")
+				k.step("x", "ld")
+				k.step("r", 4)
+			})
+			k.put("d", d)
+		},
+	}
+}
+
+func addRows(name, kind string) definition {
+	return definition{
+		name: name, doc: "d += x for rows of 64 columns, row by row.",
+		params: join(ptrs("d"), params(kind, "x"), params("int", "rows", "ld")),
+		body: func(k *kern) {
+			d := k.columns("d")
+			k.repeat("rows", func() {
+				for i := range d {
+					k.to(d[i], opAdd, d[i], k.nth("x", i))
+				}
+				k.step("x", "ld")
+			})
+			k.put("d", d)
+		},
+	}
 }
 
 // columns holds 64 columns of a row that sums go to, and put writes them back.

@@ -48,6 +48,20 @@ var armKnown = map[string]uint32{
 	"dup v3.4s, v18.s[0]":              0x4e040643,
 	"fcvtl v3.2d, v18.2s":              0x0e617a43,
 	"fcvtl2 v3.2d, v18.4s":             0x4e617a43,
+	"and v3.16b, v18.16b, v29.16b":     0x4e3d1e43,
+	"eor v3.16b, v18.16b, v29.16b":     0x6e3d1e43,
+	"add v3.4s, v18.4s, v29.4s":        0x4ebd8643,
+	"fcmeq v3.4s, v18.4s, v29.4s":      0x4e3de643,
+	"uzp2 v3.8h, v18.8h, v29.8h":       0x4e5d5a43,
+	"uzp1 v3.4s, v18.4s, v29.4s":       0x4e9d1a43,
+	"uzp2 v3.4s, v18.4s, v29.4s":       0x4e9d5a43,
+	"umull v3.2d, v18.2s, v29.2s":      0x2ebdc243,
+	"umull2 v3.2d, v18.4s, v29.4s":     0x6ebdc243,
+	"ushr v3.4s, v18.4s, #16":          0x6f300643,
+	"shll v3.4s, v18.4h, #16":          0x2e613a43,
+	"shll2 v3.4s, v18.8h, #16":         0x6e613a43,
+	"ushll v3.4s, v18.4h, #0":          0x2f10a643,
+	"ushll2 v3.4s, v18.8h, #0":         0x6f10a643,
 }
 
 // threeRegisters reports whether an instruction reads two.

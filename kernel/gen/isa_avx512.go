@@ -14,12 +14,24 @@ func (isaAVX512) exponents() bool { return true }
 func (isaAVX512) scratch() [2]int { return [2]int{30, 31} }
 
 func (s isaAVX512) lanewise(t *text, o code, d int, a []int) {
-	if o != opKeep {
+	switch o {
+	case opKeep: // 22: not less or equal, NaN included, quiet.
+		t.p("\tVCMPPS $22, Z%d, Z%d, K1\n\tVSCALEFPS.Z Z%d, Z%d, K1, Z%d", a[3], a[2], a[1], a[0], d)
+	case opWithin: // 18: less or equal, quiet
+		t.p("\tVCMPPS $18, Z%d, Z%d, K1\n\tVMOVAPS.Z Z%d, K1, Z%d", a[2], a[1], a[0], d)
+	case opIfNaN: // 3: unordered
+		t.p("\tVCMPPS $3, Z%d, Z%d, K1\n\tVBLENDMPS Z%d, Z%d, K1, Z%d", a[2], a[2], a[0], a[1], d)
+	default:
 		s.amd64.lanewise(t, o, d, a)
-		return
 	}
-	// 22: not less or equal, NaN included, quiet.
-	t.p("\tVCMPPS $22, Z%d, Z%d, K1\n\tVSCALEFPS.Z Z%d, Z%d, K1, Z%d", a[3], a[2], a[1], a[0], d)
+}
+
+func (s isaAVX512) loadWords(t *text, o code, d []int, p string, off int) {
+	s.memory(t, o, d[0], p, off)
+}
+
+func (s isaAVX512) storeHalves(t *text, a []int, p string, off int) {
+	t.p("\tVPSRLD $16, Z%d, Z31\n\tVPMOVDW Z31, %d(%s)", a[0], off, p)
 }
 
 func (s isaAVX512) across(t *text, o code, d []int, a [][]int) {

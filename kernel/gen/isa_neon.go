@@ -47,9 +47,31 @@ func (isaNEON) memory(t *text, o code, reg int, p string, off int) {
 	}
 }
 
+func (isaNEON) loadWords(t *text, o code, d []int, p string, off int) {
+	ops := [2]armOp{shll16, shll162}
+	if o == opExtend {
+		ops = [2]armOp{uxtl, uxtl2}
+	}
+	for i := 0; i < 4; i += 2 {
+		t.p("\tFMOVQ %d(%s), F%d", off+8*i, p, d[i+1])
+		t.arm(ops[0], d[i], d[i+1])
+		t.arm(ops[1], d[i+1], d[i+1])
+	}
+}
+
+func (isaNEON) storeHalves(t *text, a []int, p string, off int) {
+	for i := 0; i < 4; i += 2 {
+		t.arm(uzp2h, 31, a[i], a[i+1])
+		t.p("\tFMOVQ F31, %d(%s)", off+8*i, p)
+	}
+}
+
 func (isaNEON) result(t *text, reg, off int) { t.p("\tFMOVS F%d, ret+%d(FP)", reg, off) }
 
-var neonOps = map[code]armOp{opAdd: fadd, opSub: fsub, opMul: fmul, opDiv: fdiv, opFMA: fmla, opFNMA: fmls}
+var neonOps = map[code]armOp{
+	opAdd: fadd, opSub: fsub, opMul: fmul, opDiv: fdiv, opFMA: fmla, opFNMA: fmls,
+	opAnd: and, opOr: orr, opPlus: add32,
+}
 
 func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
 	switch o {
@@ -59,6 +81,15 @@ func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
 		t.arm(fsqrt, d, a[0])
 	case opShift:
 		t.arm(shl23, d, a[0])
+	case opHigh:
+		t.arm(ushr16, d, a[0])
+	case opWithin:
+		t.arm(fcmge, 29, a[2], a[1])
+		t.arm(and, d, a[0], 29)
+	case opIfNaN:
+		t.arm(fcmeq, 29, a[2], a[2])
+		t.arm(bsl, 29, a[1], a[0])
+		t.arm(orr, d, 29, 29)
 	case opMin:
 		pick(t, d, a[1], a[0], a[0], a[1])
 	case opMax:

@@ -11,6 +11,7 @@ type amd64 struct{ r string }
 var x86 = map[code]string{
 	opAdd: "VADDPS", opSub: "VSUBPS", opMul: "VMULPS", opDiv: "VDIVPS",
 	opMin: "VMINPS", opMax: "VMAXPS", opFMA: "VFMADD", opFNMA: "VFNMADD",
+	opAnd: "VANDPS", opOr: "VORPS", opPlus: "VPADDD",
 }
 
 func (s amd64) gprs() []string {
@@ -37,6 +38,11 @@ func (s amd64) memory(t *text, o code, reg int, p string, off int) {
 		t.p("\tVMOVUPS %s%d, %d(%s)", s.r, reg, off, p)
 	case opStoreOne:
 		t.p("\tVMOVSS X%d, %d(%s)", reg, off, p)
+	case opExtend:
+		t.p("\tVPMOVZXWD %d(%s), %s%d", off, p, s.r, reg)
+	case opWiden:
+		t.p("\tVPMOVZXWD %d(%s), %s%d", off, p, s.r, reg)
+		t.p("\tVPSLLD $16, %s%d, %s%d", s.r, reg, s.r, reg)
 	}
 }
 
@@ -51,6 +57,8 @@ func (s amd64) lanewise(t *text, o code, d int, a []int) {
 		t.p("\tVSQRTPS %s%d, %s%d", r, a[0], r, d)
 	case opShift:
 		t.p("\tVPSLLD $23, %s%d, %s%d", r, a[0], r, d)
+	case opHigh:
+		t.p("\tVPSRLD $16, %s%d, %s%d", r, a[0], r, d)
 	case opFMA, opFNMA:
 		s.fused(t, name, d, a)
 	default:

@@ -42,6 +42,16 @@ const (
 	opSum                  // the sum of the lanes of a in lane 0, anything in others
 	opHighest              // their maximum, likewise
 	opSquares              // adds the squares of a to 16 float64 in b and c
+
+	opWiden  // 16 numbers of 16 bits at p+off, in the upper halves of lanes
+	opExtend // the same in the lower halves
+	opHalves // the upper halves of a to p+off
+	opAnd    // bits of a and b
+	opOr     // bits of a or b
+	opPlus   // a + b as integers
+	opWithin // a where b ≤ c, else 0
+	opHigh   // the bits of a moved down by 16
+	opIfNaN  // a where c is NaN, else b
 )
 
 // op is one operation.
@@ -84,9 +94,13 @@ type isa interface {
 	argument(t *text, name string, off int, reg string) // to a general register
 	uniform(t *text, reg int, k *kern, u *uniform)      // to all lanes of a machine register
 	memory(t *text, o code, reg int, p string, off int)
+	loadWords(t *text, o code, d []int, p string, off int) // opWiden or opExtend
+	storeHalves(t *text, a []int, p string, off int)
 	result(t *text, reg, off int)
 	lanewise(t *text, o code, d int, a []int)
 	across(t *text, o code, d []int, a [][]int)
+
+	philox(k *kern)
 
 	copy(t *text, src, dst string)
 	add(t *text, by any, reg string)         // a number or a register
@@ -227,21 +241,30 @@ func (k *kern) shift(a *val) *val           { return k.do(opShift, a) }
 func (k *kern) keep(a, b, c, lim *val) *val { return k.do(opKeep, a, b, c, lim) }
 func (k *kern) sum(a *val) *val             { return k.do(opSum, a) }
 func (k *kern) highest(a *val) *val         { return k.do(opHighest, a) }
+func (k *kern) and(a, b *val) *val          { return k.do(opAnd, a, b) }
+func (k *kern) or(a, b *val) *val           { return k.do(opOr, a, b) }
+func (k *kern) plus(a, b *val) *val         { return k.do(opPlus, a, b) }
+func (k *kern) within(a, b, lim *val) *val  { return k.do(opWithin, a, b, lim) }
+func (k *kern) high(a *val) *val            { return k.do(opHigh, a) }
+func (k *kern) ifNaN(a, b, c *val) *val     { return k.do(opIfNaN, a, b, c) }
 
 func (k *kern) memop(o code, p string, off int, a ...*val) *val {
 	if _, ok := k.gpr[p]; !ok {
 		k.fail("no pointer " + p)
 	}
 	x := &op{code: o, arg: a, p: p, off: off}
-	if o == opLoad || o == opSpread {
+	switch o {
+	case opLoad, opSpread, opWiden, opExtend:
 		x.dst = &val{reg: -1}
 	}
 	k.block = append(k.block, x)
 	return x.dst
 }
 
-func (k *kern) load(p string) *val                { k.moves(p); return k.memop(opLoad, p, 0) }
+func (k *kern) load(p string) *val                { k.moves(p); return k.nth(p, 0) }
 func (k *kern) loadAt(p string, off int) *val     { return k.memop(opLoad, p, off) }
+func (k *kern) extend(p string) *val              { k.moves(p); return k.memop(opExtend, p, 0) }
+func (k *kern) halves(p string, a *val)           { k.moves(p); k.memop(opHalves, p, 0, a) }
 func (k *kern) spread(p string) *val              { return k.memop(opSpread, p, 0) }
 func (k *kern) store(p string, a *val)            { k.moves(p); k.memop(opStore, p, 0, a) }
 func (k *kern) storeAt(p string, off int, a *val) { k.memop(opStore, p, off, a) }
@@ -250,6 +273,22 @@ func (k *kern) ret(a *val)                        { k.block = append(k.block, &o
 
 func (k *kern) squares(a, lo, hi *val) {
 	k.block = append(k.block, &op{code: opSquares, arg: []*val{a, lo, hi}})
+}
+
+// nth is vector i at p: floats, or bf16 numbers widened, whatever p points to.
+func (k *kern) nth(p string, i int) *val {
+	if n := k.stride(p); n < 64 {
+		return k.memop(opWiden, p, n*i)
+	}
+	return k.memop(opLoad, p, 64*i)
+}
+
+// stride is the bytes of a vector at p.
+func (k *kern) stride(p string) int {
+	if slices.Contains(k.params, param{p, "*uint16"}) {
+		return 32
+	}
+	return 64
 }
 
 // moves says that the loop goes along p.
@@ -308,7 +347,7 @@ func (k *kern) loop(n string, body func()) {
 	body()
 	k.flush()
 	for _, p := range k.moving {
-		k.isa.add(&k.asm, 64, k.gpr[p])
+		k.isa.add(&k.asm, k.stride(p), k.gpr[p])
 	}
 	k.down(&k.asm, 16, k.gpr[n], head)
 	k.asm.p("%s:", end)

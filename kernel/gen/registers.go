@@ -111,6 +111,10 @@ func (k *kern) emit(o *op) {
 		for i := range n {
 			k.memory(t, o.code, k.machine(first(o))[i], k.gpr[o.p], o.off+i*64/n)
 		}
+	case opWiden, opExtend:
+		k.loadWords(t, o.code, k.machine(o.dst), k.gpr[o.p], o.off)
+	case opHalves:
+		k.storeHalves(t, regs[0], k.gpr[o.p], o.off)
 	case opSpread:
 		for i := range n {
 			k.memory(t, o.code, k.machine(o.dst)[i], k.gpr[o.p], o.off)

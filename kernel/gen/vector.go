@@ -3,7 +3,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // vectorFiles are the kernels that work along rows.
 func vectorFiles() map[string]*text {
@@ -72,10 +75,10 @@ func join(lists ...[]param) (all []param) {
 // rowKernels are all kernels in assembly.
 func rowKernels() []definition {
 	var defs []definition
-	for _, e := range elementwise {
+	for _, e := range slices.Concat(elementwise, bf16Kernels) {
 		defs = append(defs, e.definition())
 	}
-	return append(append(defs, folds...), blocks...)
+	return slices.Concat(defs, folds, blocks, []definition{philox})
 }
 
 // each is a kernel whose results i need the operands i only. Operands
@@ -86,6 +89,7 @@ type each struct {
 	out     []string // written
 	both    []string // read and written
 	in      []string // read
+	words   []string // those of 16 bits
 	rest    []param  // the same for all
 	compute func(k *kern)
 }
@@ -97,9 +101,24 @@ func (e *each) slices() []string {
 func (e *each) definition() definition {
 	return definition{
 		name: e.name, doc: e.doc,
-		params: join(ptrs(e.slices()...), params("int", "n"), e.rest),
+		params: join(e.pointers(), params("int", "n"), e.rest),
 		body:   func(k *kern) { k.loop("n", func() { e.compute(k) }) },
 	}
+}
+
+// kind is what an operand has elements of.
+func (e *each) kind(operand string) string {
+	if slices.Contains(e.words, operand) {
+		return "uint16"
+	}
+	return "float32"
+}
+
+func (e *each) pointers() (list []param) {
+	for _, s := range e.slices() {
+		list = append(list, param{s, "*" + e.kind(s)})
+	}
+	return list
 }
 
 var float = func(names ...string) []param { return params("float32", names...) }
@@ -128,9 +147,7 @@ var elementwise = []each{
 	{
 		name: "normGradW", doc: "d += dy·(x·r).",
 		both: []string{"d"}, in: []string{"dy", "x"}, rest: float("r"),
-		compute: func(k *kern) {
-			k.store("d", k.fma(k.mul(k.load("x"), k.arg("r")), k.load("dy"), k.load("d")))
-		},
+		compute: normGradW,
 	},
 	{
 		name: "swiglu", doc: "y = a/(1+e^−a)·u.", out: []string{"y"}, in: []string{"a", "u"},
@@ -169,6 +186,10 @@ var elementwise = []each{
 			k.store("sum", sum)
 		},
 	},
+}
+
+func normGradW(k *kern) {
+	k.store("d", k.fma(k.mul(k.load("x"), k.arg("r")), k.load("dy"), k.load("d")))
 }
 
 // swigluGrad: 1−σ is σ·e^−a, without the cancellation of the subtraction; where

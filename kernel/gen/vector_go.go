@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/format"
 	"log"
+	"slices"
 	"strings"
 )
 
@@ -93,7 +94,7 @@ func formatted(t *text) *text {
 func eachGo() *text {
 	t := &text{}
 	t.p(header + "package kernel\n")
-	for _, e := range elementwise {
+	for _, e := range slices.Concat(elementwise, bf16Kernels) {
 		e.write(t)
 	}
 	return formatted(t)
@@ -118,7 +119,7 @@ func (e *each) write(t *text) {
 		t.p("at%s(l, %s, %s%s)", title(def.name), strings.Join(list, ", "), first, args)
 	}
 	t.p("// each%s: %s", title(e.name), e.doc)
-	t.p("func each%s(l Level, %s []float32%s) {", title(e.name), strings.Join(all, ", "), rest)
+	t.p("func each%s(l Level, %s%s) {", title(e.name), e.operands(), rest)
 	if len(all) > 1 {
 		var l, r []string
 		for _, s := range all[1:] {
@@ -133,15 +134,45 @@ func (e *each) write(t *text) {
 		cut = append(cut, s+"[n:]")
 	}
 	t.p("%s = %s\n}", strings.Join(all, ", "), strings.Join(cut, ", "))
-	t.p("if len(%s) == 0 {\nreturn\n}\nvar t [%d][lanes]float32", all[0], len(all))
-	for i, s := range all {
-		if i >= len(e.out) {
-			t.p("copy(t[%d][:], %s)", i, s)
-		}
+	t.p("if len(%s) == 0 {\nreturn\n}", all[0])
+	own, count := e.own()
+	if n := count["float32"]; n > 0 {
+		t.p("var t [%d][lanes]float32", n)
 	}
-	call("lanes", func(i int, _ string) string { return fmt.Sprintf("&t[%d][0]", i) })
-	for i, s := range all[:len(e.out)+len(e.both)] {
-		t.p("copy(%s, t[%d][:])", s, i)
+	if n := count["uint16"]; n > 0 {
+		t.p("var w [%d][lanes]uint16", n)
+	}
+	for _, s := range all[len(e.out):] {
+		t.p("copy(%s[:], %s)", own[s], s)
+	}
+	call("lanes", func(_ int, s string) string { return "&" + own[s] + "[0]" })
+	for _, s := range all[:len(e.out)+len(e.both)] {
+		t.p("copy(%s, %s[:])", s, own[s])
 	}
 	t.p("}\n")
+}
+
+// operands is the slices as parameters.
+func (e *each) operands() string {
+	var list []string
+	all := e.slices()
+	for i, s := range all {
+		if i+1 == len(all) || e.kind(all[i+1]) != e.kind(s) {
+			s += " []" + e.kind(s)
+		}
+		list = append(list, s)
+	}
+	return strings.Join(list, ", ")
+}
+
+// own is the array for the rest of each operand, t[i] or w[i] by its kind, and how
+// many there are of a kind.
+func (e *each) own() (own map[string]string, count map[string]int) {
+	own, count = map[string]string{}, map[string]int{}
+	for _, s := range e.slices() {
+		kind := e.kind(s)
+		own[s] = fmt.Sprintf("%s[%d]", map[string]string{"float32": "t", "uint16": "w"}[kind], count[kind])
+		count[kind]++
+	}
+	return own, count
 }

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import "pleach/internal/rng"
+
+// philox is what blocks of Philox4x32-10 are made from whose counters differ in the
+// first word only: that of the first one, and what is added, by exclusive or, to
+// the products that depend on it, in the order of kernel/gen.
+type philox struct {
+	first uint32
+	terms [19]uint32
+}
+
+const (
+	blockNumbers = 8   // of 16 bits in a block
+	philoxStride = 256 // numbers that a call into assembly makes at once
+)
+
+// RandomBits fills r with the uniform numbers lo, lo+1, … of a step, 16 bits each.
+// They are what the stream says, however they are cut into calls:
+//
+//	number i is half i mod 2, the lower one first, of word i/2 mod 4 of s.Block(i/8 + step·2³²)
+//
+// A step has 2³⁵ numbers; behind them the first one follows again.
+func (l Level) RandomBits(r []uint16, s rng.Stream, step uint32, lo uint64) {
+	if l == Portable {
+		for len(r) > 0 {
+			r, lo = randomBlock(r, s, step, lo)
+		}
+		return
+	}
+	key, purpose := s.Parts()
+	p := newPhilox(key, [4]uint32{0, step, purpose[0], purpose[1]})
+	for len(r) > 0 {
+		p.first = uint32(lo / blockNumbers)
+		n, before := min(len(r)/philoxStride*philoxStride, piece), int(lo%blockNumbers)
+		if n > 0 && before == 0 {
+			atPhilox(l, &r[0], n, &p)
+		} else {
+			var t [philoxStride]uint16
+			atPhilox(l, &t[0], philoxStride, &p)
+			n = copy(r, t[before:])
+		}
+		r, lo = r[n:], lo+uint64(n)
+	}
+}
+
+// randomBlock fills r from lo on to the end of a block, and returns what is left.
+func randomBlock(r []uint16, s rng.Stream, step uint32, lo uint64) ([]uint16, uint64) {
+	b := s.Block(uint64(step)<<32 | uint64(uint32(lo/blockNumbers)))
+	i := int(lo % blockNumbers)
+	n := min(len(r), blockNumbers-i)
+	for j := range n {
+		r[j] = uint16(b[(i+j)/2] >> (16 * ((i + j) % 2)))
+	}
+	return r[n:], lo + uint64(n)
+}
+
+// newPhilox computes the two rounds in which words are the same in all blocks.
+func newPhilox(key [2]uint32, ctr [4]uint32) philox {
+	p := philox{first: ctr[0]}
+	next := func() { key = [2]uint32{key[0] + 0x9E3779B9, key[1] + 0xBB67AE85} }
+	y := uint64(ctr[2]) * 0xCD9E8D57
+	a, b := uint32(y>>32)^ctr[1]^key[0], uint32(y)
+	p.terms[0] = ctr[3] ^ key[1]
+	next()
+	x := uint64(a) * 0xD2511F53
+	p.terms[1], p.terms[2] = b^key[0], uint32(x>>32)^key[1]
+	next()
+	p.terms[3], p.terms[4] = uint32(x)^key[1], key[0]
+	for i := 5; i < len(p.terms); i += 2 {
+		next()
+		p.terms[i], p.terms[i+1] = key[1], key[0]
+	}
+	return p
+}
