@@ -10,7 +10,7 @@ package kernel
 // table is [V,D] and holds the rows of ids first … first+V−1, y is [N,D] with N
 // = len(ids). A row of another id is zero: another rank has it, and the sum over
 // ranks is the whole. y must not overlap table.
-func Embed(y, table []float32, ids []int32, D, first int) {
+func Embed[E float32 | uint16](y, table []E, ids []int32, D, first int) {
 	V := rows(len(table), D)
 	for n, id := range ids {
 		row := y[n*D:][:D]

@@ -157,3 +157,40 @@ func (x Numbers) GemmTN(l Level, c []float32, y Numbers, m, n, k, ldc, ldx, ldy 
 		l.GemmTN(c, x.F32, y.F32, m, n, k, ldc, ldx, ldy, acc, scratch)
 	}
 }
+
+// Embed is [Embed] from a table x to y, of one type.
+func (x Numbers) Embed(y Numbers, ids []int32, D, first int) {
+	if x.Half() {
+		Embed(y.BF16, x.BF16, ids, D, first)
+	} else {
+		Embed(y.F32, x.F32, ids, D, first)
+	}
+}
+
+// EmbedGrad is [Level.EmbedGrad] or EmbedGrad16 of the gradients x.
+func (x Numbers) EmbedGrad(l Level, dt []float32, ids []int32, D, first, d0, d1 int) {
+	if x.Half() {
+		l.EmbedGrad16(dt, x.BF16, ids, D, first, d0, d1)
+	} else {
+		l.EmbedGrad(dt, x.F32, ids, D, first, d0, d1)
+	}
+}
+
+// BiasGrad is [Level.BiasGrad] or BiasGrad16 of the gradients x.
+func (x Numbers) BiasGrad(l Level, db []float32, o0, o1 int) {
+	if x.Half() {
+		l.BiasGrad16(db, x.BF16, o0, o1)
+	} else {
+		l.BiasGrad(db, x.F32, o0, o1)
+	}
+}
+
+// RMSNormGradW is [Level.RMSNormGradW] or RMSNormGradW16 of the gradients x of what
+// was made of y.
+func (x Numbers) RMSNormGradW(l Level, dw []float32, y Numbers, r []float32, d0, d1 int) {
+	if x.Half() {
+		l.RMSNormGradW16(dw, x.BF16, y.BF16, r, d0, d1)
+	} else {
+		l.RMSNormGradW(dw, x.F32, y.F32, r, d0, d1)
+	}
+}

@@ -166,6 +166,14 @@ func view[E program.Number](b []byte) []E {
 	return unsafe.Slice((*E)(unsafe.Pointer(&b[0])), len(b)/int(unsafe.Sizeof(e)))
 }
 
+// halves is the memory of x as numbers of bf16, or of as many bits.
+func halves(x []float32) []uint16 {
+	if len(x) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*uint16)(unsafe.Pointer(&x[0])), 2*len(x))
+}
+
 // asInts is the memory of x as integers.
 func asInts(x []float32) []int32 {
 	if len(x) == 0 {

@@ -4,6 +4,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"pleach/kernel"
 	"pleach/program"
 )
@@ -21,25 +23,46 @@ func (p *multiplier) finish(l *lowering) func(worker int, c cell) {
 	case program.OpRoPE:
 		return p.rotated(l)
 	}
-	y, bias := l.f32(p.st.last().Out[0]), p.bias(l)
+	y, bias := l.numbers(p.st.last().Out[0]), p.bias(l)
 	return func(worker int, c cell) {
-		z := y[c.i*p.cols+c.j:]
-		p.multiply(z, p.cols, 0, c, p.scratch(worker))
-		bias(z, p.cols, 0, c)
+		z, ld, scratch := p.place(y, c, p.scratch(worker))
+		p.multiply(z, ld, 0, c, scratch)
+		bias(z, ld, 0, c, scratch)
+		p.store(y, z, ld, c)
 	}
 }
 
+// place is where a cell of y is made: in its place, or in scratch, without gaps.
+func (p *multiplier) place(y kernel.Numbers, c cell, scratch []float32) (z []float32, ld int, rest []float32) {
+	if !p.half {
+		return y.F32[c.i*p.cols+c.j:], p.cols, scratch
+	}
+	z, rest = cut(scratch, c.m*c.n)
+	return z, c.n, rest
+}
+
+// store rounds a cell into its place, if it is not there.
+func (p *multiplier) store(y kernel.Numbers, z []float32, ld int, c cell) {
+	for r := 0; p.half && r < c.m; r++ {
+		y.Store(p.level, z[r*ld:][:c.n], (c.i+r)*p.cols+c.j)
+	}
+}
+
+// round rounds what an op has made, for the next one.
+func (p *multiplier) round(z []float32) { p.x.Round(p.level, z) }
+
 // bias adds the step's bias to a cell of a part, nothing if it has none.
-func (p *multiplier) bias(l *lowering) func(z []float32, ld, part int, c cell) {
+func (p *multiplier) bias(l *lowering) func(z []float32, ld, part int, c cell, scratch []float32) {
 	op := p.st.op(program.OpBias)
 	if op == nil {
-		return func([]float32, int, int, cell) {}
+		return func([]float32, int, int, cell, []float32) {}
 	}
-	b := l.f32(op.In[1])
-	return func(z []float32, ld, part int, c cell) {
-		b := b[part*p.cols+c.j:][:c.n]
+	b := l.numbers(op.In[1])
+	return func(z []float32, ld, part int, c cell, scratch []float32) {
+		b := b.Load(p.level, scratch, part*p.cols+c.j, c.n)
 		for r := range c.m {
 			row := z[r*ld:][:c.n]
+			p.round(row)
 			p.level.Add(row, row, b)
 		}
 	}
@@ -48,24 +71,25 @@ func (p *multiplier) bias(l *lowering) func(z []float32, ld, part int, c cell) {
 // added is y = x + z, or z + x.
 func (p *multiplier) added(l *lowering) func(worker int, c cell) {
 	op, bias := p.st.last(), p.bias(l)
-	y, made := l.f32(op.Out[0]), p.st.ops[len(p.st.ops)-2].Out[0]
+	y, made := l.numbers(op.Out[0]), p.st.ops[len(p.st.ops)-2].Out[0]
 	first := op.In[0] == made
-	other := op.In[0]
+	x := l.numbers(op.In[0])
 	if first {
-		other = op.In[1]
+		x = l.numbers(op.In[1])
 	}
-	x := l.f32(other)
 	return func(worker int, c cell) {
 		z, scratch := cut(p.scratch(worker), c.m*c.n)
 		p.multiply(z, c.n, 0, c, scratch)
-		bias(z, c.n, 0, c)
+		bias(z, c.n, 0, c, scratch)
+		p.round(z)
 		for r := range c.m {
-			at := (c.i+r)*p.cols + c.j
-			a, b := x[at:][:c.n], z[r*c.n:][:c.n]
+			at, row := (c.i+r)*p.cols+c.j, z[r*c.n:][:c.n]
+			a, b := x.Load(p.level, scratch, at, c.n), row
 			if first {
 				a, b = b, a
 			}
-			p.level.Add(y[at:][:c.n], a, b)
+			p.level.Add(y.Room(row, at, c.n), a, b)
+			y.Store(p.level, row, at)
 		}
 	}
 }
@@ -74,30 +98,35 @@ func (p *multiplier) added(l *lowering) func(worker int, c cell) {
 // touched.
 func (p *multiplier) rotated(l *lowering) func(worker int, c cell) {
 	op, bias, turn := p.st.last(), p.bias(l), l.turner(p.st.last())
-	y, K := l.f32(op.Out[0]), op.Attr.Heads.K
+	y, K := l.numbers(op.Out[0]), op.Attr.Heads.K
 	turned := (op.Attr.Heads.H + op.Attr.Heads.G) * K
 	return func(worker int, c cell) {
-		z := y[c.i*p.cols+c.j:]
-		p.multiply(z, p.cols, 0, c, p.scratch(worker))
-		bias(z, p.cols, 0, c)
-		turn(z, p.cols, c.i, c.m, (min(c.j+c.n, turned)-c.j)/K)
+		z, ld, scratch := p.place(y, c, p.scratch(worker))
+		p.multiply(z, ld, 0, c, scratch)
+		bias(z, ld, 0, c, scratch)
+		if p.half {
+			p.round(z)
+		}
+		turn(kernel.Numbers{F32: z}, ld, c.i, c.m, (min(c.j+c.n, turned)-c.j)/K, nil)
+		p.store(y, z, ld, c)
 	}
 }
 
 // turner rotates in place so many heads in rows of distance ld, of tokens from n
-// on.
-func (l *lowering) turner(op *program.Op) func(z []float32, ld, n, rows, heads int) {
+// on. scratch has a row of them.
+func (l *lowering) turner(op *program.Op) func(z kernel.Numbers, ld, n, rows, heads int, scratch []float32) {
 	a, k := op.Attr, l.level
 	cos, sin := l.x.e.rotations(rotation{a.Rope, a.Heads.K, a.Heads.T})
 	positions := view[int32](l.x.bytes(op.In[1], l.slot))
-	return func(z []float32, ld, n, rows, heads int) {
+	return func(z kernel.Numbers, ld, n, rows, heads int, scratch []float32) {
 		if heads <= 0 {
 			return
 		}
 		h := kernel.Heads{H: heads, K: a.Heads.K}
 		for r := range rows {
-			row := z[r*ld:][:heads*a.Heads.K]
+			row := z.Load(k, scratch, r*ld, heads*a.Heads.K)
 			k.RoPE(row, row, positions[n+r:][:1], cos, sin, h, a.Inverse)
+			z.Store(k, row, r*ld)
 		}
 	}
 }
@@ -105,76 +134,96 @@ func (l *lowering) turner(op *program.Op) func(z []float32, ld, n, rows, heads i
 // gated makes gate and up side by side, stores them if they are wanted, and then
 // what they make.
 func (p *multiplier) gated(l *lowering) func(worker int, c cell) {
-	bias, y := p.bias(l), l.f32(p.st.last().Out[0])
-	x := p.stored(l, p.st.last().In[0])
+	bias, y := p.bias(l), l.numbers(p.st.last().Out[0])
+	x, stored := p.stored(l, p.st.last().In[0])
 	return func(worker int, c cell) {
 		z, scratch := cut(p.scratch(worker), 2*c.m*c.n)
 		for part := range 2 {
 			half := z[part*c.n:]
 			p.multiply(half, 2*c.n, part, c, scratch)
-			bias(half, 2*c.n, part, c)
+			bias(half, 2*c.n, part, c, scratch)
 		}
+		p.round(z)
 		for r := range c.m {
 			row, at := z[2*r*c.n:][:2*c.n], (c.i+r)*p.cols+c.j
-			if x != nil {
+			if stored {
 				at := 2*(c.i+r)*p.cols + c.j
-				copy(x[at:][:c.n], row)
-				copy(x[at+p.cols:][:c.n], row[c.n:])
+				p.put(x, row[:c.n], at)
+				p.put(x, row[c.n:], at+p.cols)
 			}
-			p.level.SwiGLU(y[at:][:c.n], row, c.n)
+			out := y.Room(scratch, at, c.n)
+			p.level.SwiGLU(out, row, c.n)
+			y.Store(p.level, out, at)
 		}
 	}
 }
 
-// gatedStrip is gated for whole rows.
+// put copies numbers to their place in x from i on, rounded if they are to be.
+func (p *multiplier) put(x kernel.Numbers, z []float32, i int) {
+	if p.half {
+		x.Store(p.level, z, i)
+	} else {
+		copy(x.F32[i:], z)
+	}
+}
+
+// gatedStrip is gated for whole rows of float32.
 func (p *multiplier) gatedStrip(l *lowering) func(worker int, c cell) {
 	bias, y, F := p.bias(l), l.f32(p.st.last().Out[0]), p.cols
-	x := p.stored(l, p.st.last().In[0])
+	x, stored := p.stored(l, p.st.last().In[0])
 	return func(worker int, c cell) {
 		z := p.scratch(worker)
-		if x != nil {
-			z = x[2*c.i*F:]
+		if stored {
+			z = x.F32[2*c.i*F:]
 		}
 		for part := range 2 {
 			p.multiply(z[part*F:], 2*F, part, c, nil)
-			bias(z[part*F:], 2*F, part, c)
+			bias(z[part*F:], 2*F, part, c, nil)
 		}
 		p.level.SwiGLU(y[c.i*F:][:c.m*F], z[:2*c.m*F], F)
 	}
 }
 
-// stored is where v lies, nil if it has no memory.
-func (p *multiplier) stored(l *lowering, v *program.Value) []float32 {
-	for _, o := range p.st.out {
-		if o == v {
-			return l.f32(v)
-		}
+// stored is where v lies, if it has memory.
+func (p *multiplier) stored(l *lowering, v *program.Value) (x kernel.Numbers, has bool) {
+	if !slices.Contains(p.st.out, v) {
+		return x, false
 	}
-	return nil
+	return l.numbers(v), true
 }
 
 // gatedGrad makes a cell of the gradient of what was gated, and from it those of
 // gate and up, which may lie over what they are the gradients of.
 func (p *multiplier) gatedGrad(l *lowering) func(worker int, c cell) {
 	op := p.st.last()
-	x, dx := l.f32(op.In[0]), l.f32(op.Out[0])
+	x, dx := l.numbers(op.In[0]), l.numbers(op.Out[0])
 	return func(worker int, c cell) {
 		z, scratch := cut(p.scratch(worker), c.m*c.n)
 		pair, scratch := cut(scratch, 2*c.n)
 		p.multiply(z, c.n, 0, c, scratch)
+		p.round(z)
 		for r := range c.m {
 			gate := 2*(c.i+r)*p.cols + c.j
 			up := gate + p.cols
-			copy(pair, x[gate:][:c.n])
-			copy(pair[c.n:], x[up:][:c.n])
+			p.get(pair[:c.n], x, gate)
+			p.get(pair[c.n:], x, up)
 			p.level.SwiGLUGrad(pair, z[r*c.n:][:c.n], pair, c.n)
-			copy(dx[gate:][:c.n], pair)
-			copy(dx[up:][:c.n], pair[c.n:])
+			p.put(dx, pair[:c.n], gate)
+			p.put(dx, pair[c.n:], up)
 		}
 	}
 }
 
-// gatedGradStrip is gatedGrad for whole rows.
+// get is the inverse of put.
+func (p *multiplier) get(z []float32, x kernel.Numbers, i int) {
+	if p.half {
+		x.Load(p.level, z, i, len(z))
+	} else {
+		copy(z, x.F32[i:])
+	}
+}
+
+// gatedGradStrip is gatedGrad for whole rows of float32.
 func (p *multiplier) gatedGradStrip(l *lowering) func(worker int, c cell) {
 	op, F := p.st.last(), p.cols
 	x, dx := l.f32(op.In[0]), l.f32(op.Out[0])

@@ -17,10 +17,12 @@ const (
 
 // logitTiles calls f with the logits of n tokens from token lo on, a tile of words
 // after the other.
-func logitTiles(k kernel.Level, z, x, w []float32, lo, n, D, V int, scratch []float32, f func(first, words int)) {
+func logitTiles(
+	k kernel.Level, z []float32, x, w kernel.Numbers, lo, n, D, V int, scratch []float32, f func(first, words int),
+) {
 	for first := 0; first < V; first += headWords {
 		words := min(headWords, V-first)
-		k.GemmNT(z, x[lo*D:], w[first*D:], n, words, D, headWords, D, D, false, scratch)
+		x.From(lo*D).GemmNT(k, z, w.From(first*D), n, words, D, headWords, D, D, false, scratch)
 		f(first, words)
 	}
 }
@@ -30,7 +32,7 @@ func headStatsNeeds(s *schedule, st *step) {
 		headNeeds(s, st)
 		return
 	}
-	st.scratch = headTokens*(headWords+3) + s.level.GemmScratch()
+	st.scratch = headTokens*(headWords+3) + gemmScratch(s.level, halved(st.first().In[0]))
 }
 
 // headStats begins anew in every tile of words, and joins what it finds: tiles
@@ -39,7 +41,7 @@ func headStats(l *lowering) []phase {
 	if len(l.st.ops) > 1 {
 		return headAtOnce(l)
 	}
-	x, w, labels, stats := l.in(0), l.in(1), l.ints(2), l.out(0)
+	x, w, labels, stats := l.num(0), l.num(1), l.ints(2), l.out(0)
 	N, V, D, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.scratch()
 	size := min(headTokens, l.share(N, 4))
 	return []phase{{tiles: (N + size - 1) / size, run: func(worker, tile int) {
@@ -79,17 +81,28 @@ const (
 
 func headGradNeeds(s *schedule, st *step) {
 	op := st.first()
-	st.scratch = s.level.GemmScratch()
-	st.buffer("logits", min(gradTokens, op.In[0].Dim(0)), min(gradWords, op.In[1].Dim(0)))
+	half := halved(op.In[0])
+	N, V, D := min(gradTokens, op.In[0].Dim(0)), min(gradWords, op.In[1].Dim(0)), op.In[1].Dim(1)
+	st.scratch = gemmScratch(s.level, half)
+	st.buffer("logits", N, V)
+	if half {
+		st.buffer("p", N, (V+1)/2)
+		st.buffer("dx", N, D)
+	}
 }
 
 // headGrad goes through tokens and words in chunks: the gradients of a chunk's
 // logits are made, then added to dx over words and to dw over tokens, both in
-// rising order.
+// rising order. With operands of bf16 they are rounded first, and dx is summed
+// beside its place.
 func headGrad(l *lowering) []phase {
 	h := headGradient{
-		x: l.in(0), w: l.in(1), labels: l.ints(2), lse: l.in(3), dw: l.in(4), dx: l.out(0),
-		V: l.dim(1, 0), D: l.dim(1, 1), p: l.own(0), scratch: l.scratch(),
+		x: l.num(0), w: l.num(1), labels: l.ints(2), lse: l.in(3), dw: l.in(4), dx: l.numOut(0),
+		V: l.dim(1, 0), D: l.dim(1, 1), z: l.own(0), scratch: l.scratch(),
+	}
+	h.p = kernel.Numbers{F32: h.z}
+	if h.x.Half() {
+		h.p, h.sum = kernel.Numbers{BF16: l.ownHalf(1)}, l.own(2)
 	}
 	N := l.dim(0, 0)
 	var phases []phase
@@ -120,27 +133,39 @@ func (l *lowering) grid(m, n int, f func(worker, i, j, rows, cols int)) phase {
 }
 
 type headGradient struct {
-	x, w, lse, dw, dx []float32
-	labels            []int32
-	V, D              int
-	p                 []float32 // the chunk's logits, then their gradients
-	scratch           func(worker int) []float32
+	x, w, dx kernel.Numbers
+	lse, dw  []float32
+	labels   []int32
+	V, D     int
+	z        []float32      // the chunk's logits
+	p        kernel.Numbers // their gradients
+	sum      []float32      // dx of the chunk's tokens, where it is not summed in its place
+	scratch  func(worker int) []float32
 }
 
 // chunk is N tokens from n0 on, and V words from v0 on.
 func (h headGradient) chunk(l *lowering, n0, v0, N, V int) []phase {
-	D := h.D
-	x, dx, w, dw := h.x[n0*D:], h.dx[n0*D:], h.w[v0*D:], h.dw[v0*D:]
+	D, k := h.D, l.level
+	x, w, dw, sum := h.x.From(n0*D), h.w.From(v0*D), h.dw[v0*D:], h.sum
+	if !h.x.Half() {
+		sum = h.dx.F32[n0*D:]
+	}
 	logits := l.grid(N, V, func(worker, i, j, m, n int) {
-		p := h.p[i*V+j:]
-		l.level.GemmNT(p, x[i*D:], w[j*D:], m, n, D, V, D, D, false, h.scratch(worker))
-		l.level.HeadGrad(p, h.lse[n0+i:][:m], h.labels[n0+i:][:m], v0+j, n, V)
+		z := h.z[i*V+j:]
+		x.From(i*D).GemmNT(k, z, w.From(j*D), m, n, D, V, D, D, false, h.scratch(worker))
+		k.HeadGrad(z, h.lse[n0+i:][:m], h.labels[n0+i:][:m], v0+j, n, V)
+		for r := range m {
+			h.p.Store(k, z[r*V:][:n], (i+r)*V+j)
+		}
 	})
 	toX := l.grid(N, D, func(worker, i, j, m, n int) {
-		l.level.GemmNN(dx[i*D+j:], h.p[i*V:], w[j:], m, n, V, D, V, D, v0 > 0, h.scratch(worker))
+		h.p.From(i*V).GemmNN(k, sum[i*D+j:], w.From(j), m, n, V, D, V, D, v0 > 0, h.scratch(worker))
+		for r := i; r < i+m && v0+V == h.V; r++ {
+			h.dx.Store(k, sum[r*D+j:][:n], (n0+r)*D+j)
+		}
 	})
 	toW := l.grid(V, D, func(worker, i, j, m, n int) {
-		l.level.GemmTN(dw[i*D+j:], h.p[i:], x[j:], m, n, N, D, V, D, true, h.scratch(worker))
+		h.p.From(i).GemmTN(k, dw[i*D+j:], x.From(j), m, n, N, D, V, D, true, h.scratch(worker))
 	})
 	return []phase{logits, both(toX, toW)}
 }
@@ -158,11 +183,12 @@ func both(a, b phase) phase {
 }
 
 func headTopNeeds(s *schedule, st *step) {
-	st.scratch = headTokens*(headWords+2*st.first().Out[0].Dim(2)) + s.level.GemmScratch()
+	op := st.first()
+	st.scratch = headTokens*(headWords+2*op.Out[0].Dim(2)) + gemmScratch(s.level, halved(op.In[0]))
 }
 
 func headTop(l *lowering) []phase {
-	x, w, found := l.in(0), l.in(1), l.out(0)
+	x, w, found := l.num(0), l.num(1), l.out(0)
 	N, V, D, k, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.op.Out[0].Dim(2), l.scratch()
 	size := min(headTokens, l.share(N, 4))
 	return []phase{{tiles: (N + size - 1) / size, run: func(worker, tile int) {

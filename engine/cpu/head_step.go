@@ -14,22 +14,27 @@ import (
 //	z = x·wᵀ, statistics of each tile of headWords words
 //	lse, loss from the statistics, joined in the order of the words
 //	for each block of words:
-//	  z ← e^(z−lse) − [v = label];  dw += zᵀ·x, a tile of words at a time
-//	  dx (+)= z·w
+//	  p = e^(z−lse) − [v = label];  dw += pᵀ·x, a tile of words at a time
+//	  dx (+)= p·w
 //
 // dw is one left fold over tokens, dx one over words: neither chunks nor blocks
 // change a bit. The work on dx of a block is done beside that on dw of the next.
+//
+// In float32, p takes the place of z, and dx is summed in its own. With operands of
+// bf16, z and both sums are float32, and p is rounded to bf16.
 type headStep struct {
-	l                   *lowering
-	level               kernel.Level
-	x, w, lse, loss, dw []float32
-	dx                  []float32
-	labels              []int32
-	N, V, D             int
-	tokens, words       int // of a chunk, of a block
+	l             *lowering
+	level         kernel.Level
+	x, w, dx      kernel.Numbers
+	lse, loss, dw []float32
+	labels        []int32
+	N, V, D       int
+	tokens, words int // of a chunk, of a block
 
 	z, stats, rows []float32    // logits [tokens,V], statistics [tiles,tokens,3], packed x
 	weights        [2][]float32 // packed blocks of w
+	grads          [2][]uint16  // p of blocks [tokens,words], of bf16
+	sum            []float32    // dx of a chunk [tokens,D]
 	scratch        func(worker int) []float32
 }
 
@@ -38,7 +43,11 @@ type headStep struct {
 func headSizes(s *schedule, st *step) (tokens, words int) {
 	op := st.first()
 	N, V, D := op.In[0].Dim(0), op.In[1].Dim(0), op.In[1].Dim(1)
-	tokens = min(N, upTo(s.limits.logits/V, cellRows))
+	logits := s.limits.logits
+	if halved(op.In[0]) { // p takes memory of its own
+		logits /= 2
+	}
+	tokens = min(N, upTo(logits/V, cellRows))
 	words = min(V, upTo(s.limits.packed/2/D, headWords))
 	return tokens, words
 }
@@ -51,20 +60,29 @@ func headNeeds(s *schedule, st *step) {
 	tokens, words := headSizes(s, st)
 	st.buffer("logits", tokens, V)
 	st.buffer("statistics", headTiles(V), tokens, 3)
-	st.buffer("packed.x", s.level.PanelLen(D, tokens))
-	st.buffer("packed.w", s.level.PanelLen(D, words))
-	st.buffer("packed.w", s.level.PanelLen(D, words))
-	st.scratch = s.level.PanelLen(headWords, D)
+	half := halved(op.In[0])
+	st.buffer("packed.x", panelLen(s.level, half, D, tokens))
+	st.buffer("packed.w", panelLen(s.level, half, D, words))
+	st.buffer("packed.w", panelLen(s.level, half, D, words))
+	st.scratch = panelLen(s.level, half, headWords, D) + stageScratch(s.level, half)
+	if half {
+		st.buffer("p", tokens, (words+1)/2)
+		st.buffer("p", tokens, (words+1)/2)
+		st.buffer("dx", tokens, D)
+	}
 }
 
 func headAtOnce(l *lowering) []phase {
 	loss, grad := l.st.op(program.OpHeadLoss), l.st.op(program.OpHeadGrad)
 	h := &headStep{
-		l: l, level: l.level, x: l.in(0), w: l.in(1), labels: l.ints(2),
-		lse: l.f32(loss.Out[0]), loss: l.f32(loss.Out[1]), dw: l.f32(grad.In[4]), dx: l.f32(grad.Out[0]),
+		l: l, level: l.level, x: l.num(0), w: l.num(1), labels: l.ints(2),
+		lse: l.f32(loss.Out[0]), loss: l.f32(loss.Out[1]), dw: l.f32(grad.In[4]), dx: l.numbers(grad.Out[0]),
 		N: l.dim(0, 0), V: l.dim(1, 0), D: l.dim(1, 1),
 		z: l.own(0), stats: l.own(1), rows: l.own(2), weights: [2][]float32{l.own(3), l.own(4)},
 		scratch: l.scratch(),
+	}
+	if h.x.Half() {
+		h.grads, h.sum = [2][]uint16{l.ownHalf(5), l.ownHalf(6)}, l.own(7)
 	}
 	h.tokens, h.words = headSizes(l.x.s, l.st)
 	var phases []phase
@@ -84,15 +102,15 @@ func headAtOnce(l *lowering) []phase {
 // chunk is N tokens from n0 on.
 func (h *headStep) chunk(n0, N int) []phase {
 	phases := []phase{
-		both(h.logits(n0, N), h.l.packRows(h.rows, h.x[n0*h.D:], N, h.D)),
+		both(h.logits(n0, N), h.l.packRows(h.rows, h.x.From(n0*h.D), N, h.D)),
 		h.losses(n0, N),
 	}
 	before := phase{}
 	for block, v := 0, 0; v < h.V; block, v = block+1, v+h.words {
-		words, packed := min(h.words, h.V-v), h.weights[block%2]
-		toW := both(h.toW(n0, N, v, words), h.l.packRows(packed, h.w[v*h.D:], words, h.D))
+		words, packed, grads := min(h.words, h.V-v), h.weights[block%2], h.grads[block%2]
+		toW := both(h.toW(n0, N, v, words, grads), h.l.packRows(packed, h.w.From(v*h.D), words, h.D))
 		phases = append(phases, both(before, toW))
-		before = h.toX(n0, N, v, words, packed)
+		before = h.toX(n0, N, v, words, packed, grads)
 	}
 	return append(phases, before)
 }
@@ -106,12 +124,13 @@ func (h *headStep) logits(n0, N int) phase {
 	}
 	return phase{tiles: tiles * across(tm, N), run: func(worker, tile int) {
 		v, t := tile%tiles*headWords, tile%tiles
-		words, packed := min(headWords, h.V-v), h.scratch(worker)
-		h.level.PackNT(packed, h.w[v*h.D:], words, h.D, h.D)
+		words := min(headWords, h.V-v)
+		packed, scratch := cut(h.scratch(worker), h.w.PanelLen(h.level, words, h.D))
+		h.w.From(v*h.D).PackNT(h.level, packed, words, h.D, h.D)
 		end := min(tile/tiles*tm+tm, N)
 		for i := tile / tiles * tm; i < end; i += cellRows {
 			m, z := min(cellRows, end-i), h.z[i*h.V+v:]
-			h.level.MultiplyN(z, h.x[(n0+i)*h.D:], packed, m, words, h.D, h.V, h.D, false)
+			h.x.From((n0+i)*h.D).MultiplyN(h.level, z, packed, m, words, h.D, h.V, h.D, false, scratch)
 			st := h.stats[3*(t*h.tokens+i):][:3*m]
 			kernel.HeadStatsBegin(st)
 			h.level.HeadStats(st, z, h.labels[n0+i:][:m], v, words, h.V)
@@ -131,25 +150,47 @@ func (h *headStep) losses(n0, N int) phase {
 }
 
 // toW turns the logits of a block of words into their gradients, and adds to dw.
-func (h *headStep) toW(n0, N, v0, V int) phase {
+func (h *headStep) toW(n0, N, v0, V int, grads []uint16) phase {
 	size := headWords / 2
 	if h.l.few(across(size, V)) {
 		size /= 2
 	}
-	return over(V, size, func(lo, hi int) {
-		z, v := h.z[v0+lo:], v0+lo
-		h.level.HeadGrad(z, h.lse[n0:n0+N], h.labels[n0:n0+N], v, hi-lo, h.V)
-		h.level.MultiplyT(h.dw[v*h.D:], z, h.rows, hi-lo, h.D, N, h.D, h.V, true)
+	return overWith(V, size, func(worker, lo, hi int) {
+		z, v, n := h.z[v0+lo:], v0+lo, hi-lo
+		h.level.HeadGrad(z, h.lse[n0:n0+N], h.labels[n0:n0+N], v, n, h.V)
+		for i := 0; h.x.Half() && i < N; i++ {
+			h.level.Narrow(grads[i*V+lo:][:n], z[i*h.V:][:n])
+		}
+		p, ld := h.block(v0, V, grads)
+		p.From(lo).MultiplyT(h.level, h.dw[v*h.D:], h.rows, n, h.D, N, h.D, ld, true, h.scratch(worker))
 	})
 }
 
-// toX adds what a block of words says about x.
-func (h *headStep) toX(n0, N, v0, V int, packed []float32) phase {
+// block is p of a block of words, with rows of distance ld.
+func (h *headStep) block(v0, V int, grads []uint16) (p kernel.Numbers, ld int) {
+	if h.x.Half() {
+		return kernel.Numbers{BF16: grads}, V
+	}
+	return kernel.Numbers{F32: h.z[v0:]}, h.V
+}
+
+// toX adds what a block of words says about x. Sums that are not made in their place
+// are rounded into it after the last block.
+func (h *headStep) toX(n0, N, v0, V int, packed []float32, grads []uint16) phase {
 	width := upTo(cellCols, h.level.PanelWidth())
 	wide := across(width, h.D)
-	return phase{tiles: wide * across(cellRows, N), run: func(_, tile int) {
+	p, ld := h.block(v0, V, grads)
+	sum := h.sum
+	if !h.x.Half() {
+		sum = h.dx.F32[n0*h.D:]
+	}
+	return phase{tiles: wide * across(cellRows, N), run: func(worker, tile int) {
 		i, j := tile/wide*cellRows, tile%wide*width
 		m, n := min(cellRows, N-i), min(width, h.D-j)
-		h.level.MultiplyN(h.dx[(n0+i)*h.D+j:], h.z[i*h.V+v0:], packed[h.level.PanelLen(j, V):], m, n, V, h.D, h.V, v0 > 0)
+		p.From(i*ld).MultiplyN(h.level, sum[i*h.D+j:], packed[p.PanelLen(h.level, j, V):], m, n, V, h.D, ld, v0 > 0,
+			h.scratch(worker))
+		for r := i; r < i+m && v0+V == h.V; r++ {
+			h.dx.Store(h.level, sum[r*h.D+j:][:n], (n0+r)*h.D+j)
+		}
 	}}
 }

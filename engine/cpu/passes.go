@@ -153,7 +153,7 @@ func (u *uses) early(op *program.Op, v *program.Value, i int) bool {
 		}
 	}
 	for _, y := range op.Out {
-		if y.Role != program.Temp || y.Type != half.F32 || slices.Contains(op.In, y) {
+		if y.Role != program.Temp || y.Type == half.F64 || slices.Contains(op.In, y) {
 			return false
 		}
 	}

@@ -24,12 +24,16 @@ const (
 	fewRows = 16
 )
 
+// Products of bf16 make their cells in scratch, in float32, and round them to bf16
+// after every op of the step: fused or not, the bits are the same.
+
 // product is a step that begins with a product of rows by a weight: y = x·wᵀ for
 // linear, y = x·w for linear.dx. Its columns are those of a part: a gated product
 // has two, whose equal columns are made together.
 type product struct {
 	level             kernel.Level
 	st                *step
+	half              bool // operands and results are of bf16
 	rows, cols, parts int
 	k                 int
 	transposed        bool // w is [cols·parts,k], else [k,cols]
@@ -40,7 +44,9 @@ type product struct {
 // productOf reads the shapes of a step.
 func productOf(s *schedule, st *step) product {
 	op := st.first()
-	p := product{level: s.level, st: st, rows: op.In[0].Dim(0), parts: 1, unit: s.level.PanelWidth()}
+	p := product{
+		level: s.level, st: st, half: halved(op.In[0]), rows: op.In[0].Dim(0), parts: 1, unit: s.level.PanelWidth(),
+	}
 	if p.transposed = op.Kind == program.OpLinear; p.transposed {
 		p.cols, p.k = op.In[1].Dim(0), op.In[1].Dim(1)
 	} else {
@@ -54,10 +60,35 @@ func productOf(s *schedule, st *step) product {
 	}
 	p.unit = min(p.unit, p.cols)
 	p.chunk = p.cols
-	if s.level.PanelLen(p.cols, p.k)*p.parts > s.limits.packed {
+	if p.panelLen(p.cols)*p.parts > s.limits.packed {
 		p.chunk = upTo(s.limits.packed/(p.parts*p.k), p.unit)
 	}
 	return p
+}
+
+// panelLen is the size of n packed columns.
+func (p *product) panelLen(n int) int { return panelLen(p.level, p.half, n, p.k) }
+
+func panelLen(l kernel.Level, halved bool, n, k int) int {
+	if halved {
+		return l.PanelLen16(n, k)
+	}
+	return l.PanelLen(n, k)
+}
+
+// stageScratch and gemmScratch are what products take.
+func stageScratch(l kernel.Level, halved bool) int {
+	if halved {
+		return l.StageScratch16()
+	}
+	return 0
+}
+
+func gemmScratch(l kernel.Level, halved bool) int {
+	if halved {
+		return l.GemmScratch16()
+	}
+	return l.GemmScratch()
 }
 
 // multiple is the smallest one of a and b.
@@ -87,7 +118,7 @@ func (p *product) gated() bool {
 
 // short reports whether a gated product may be made in strips of whole rows.
 func (p *product) short() bool {
-	return p.gated() && !p.few() && p.chunk == p.cols && 2*p.cols <= stripLen
+	return p.gated() && !p.half && !p.few() && p.chunk == p.cols && 2*p.cols <= stripLen
 }
 
 // productNeeds: a packed copy of w or of a chunk of it, and a cell or a strip where
@@ -95,18 +126,24 @@ func (p *product) short() bool {
 func productNeeds(s *schedule, st *step) {
 	p := productOf(s, st)
 	if p.few() {
-		st.scratch = s.level.GemmScratch()
+		st.scratch = gemmScratch(s.level, p.half)
 	} else {
-		st.buffer("packed", p.parts*s.level.PanelLen(min(p.chunk, p.cols), p.k))
+		st.buffer("packed", p.parts*p.panelLen(min(p.chunk, p.cols)))
+		st.scratch = stageScratch(s.level, p.half)
 	}
 	cell := min(cellRows, p.rows) * p.width()
-	switch st.last().Kind {
-	case program.OpAdd:
+	switch last := st.last().Kind; {
+	case last == program.OpAdd:
 		st.scratch += cell
-	case program.OpSwiGLU:
+	case last == program.OpSwiGLU:
 		st.scratch += 2 * cell
-	case program.OpSwiGLUGrad:
+	case last == program.OpSwiGLUGrad:
 		st.scratch += cell + 2*p.width()
+	case p.half:
+		st.scratch += cell
+	}
+	if p.half { // a row of a bias, or of another operand
+		st.scratch += p.width()
 	}
 	if p.short() {
 		st.scratch = max(st.scratch, 2*p.cols*min(stripRows, p.rows))
@@ -119,21 +156,22 @@ type cell struct{ i, j, m, n int }
 // multiplier is a product with the addresses of its operands.
 type multiplier struct {
 	product
-	x, w, packed []float32
-	scratch      func(worker int) []float32
-	base, size   int // the columns that packed holds
+	x, w       kernel.Numbers
+	packed     []float32
+	scratch    func(worker int) []float32
+	base, size int // the columns that packed holds
 }
 
 // multiply makes a cell of a part in z, with distance ld of rows.
 func (p *multiplier) multiply(z []float32, ld, part int, c cell, scratch []float32) {
-	a := p.x[c.i*p.k:]
-	switch at := p.level.PanelLen(p.size, p.k)*part + p.level.PanelLen(c.j-p.base, p.k); {
+	a := p.x.From(c.i * p.k)
+	switch at := p.panelLen(p.size)*part + p.panelLen(c.j-p.base); {
 	case !p.few():
-		p.level.MultiplyN(z, a, p.packed[at:], c.m, c.n, p.k, ld, p.k, false)
+		a.MultiplyN(p.level, z, p.packed[at:], c.m, c.n, p.k, ld, p.k, false, scratch)
 	case p.transposed:
-		p.level.GemmNT(z, a, p.w[(part*p.cols+c.j)*p.k:], c.m, c.n, p.k, ld, p.k, p.k, false, scratch)
+		a.GemmNT(p.level, z, p.w.From((part*p.cols+c.j)*p.k), c.m, c.n, p.k, ld, p.k, p.k, false, scratch)
 	default:
-		p.level.GemmNN(z, a, p.w[c.j:], c.m, c.n, p.k, ld, p.k, p.cols, false, scratch)
+		a.GemmNN(p.level, z, p.w.From(c.j), c.m, c.n, p.k, ld, p.k, p.cols, false, scratch)
 	}
 }
 
@@ -144,11 +182,11 @@ func (p *multiplier) pack(l *lowering) phase {
 	return phase{tiles: tiles * p.parts, run: func(_, tile int) {
 		part, j := tile/tiles, tile%tiles*n
 		m := min(n, size-j)
-		to := p.packed[p.level.PanelLen(size, p.k)*part+p.level.PanelLen(j, p.k):]
+		to := p.packed[p.panelLen(size)*part+p.panelLen(j):]
 		if p.transposed {
-			p.level.PackNT(to, p.w[(part*p.cols+base+j)*p.k:], m, p.k, p.k)
+			p.w.From((part*p.cols+base+j)*p.k).PackNT(p.level, to, m, p.k, p.k)
 		} else {
-			p.level.PackNN(to, p.w[base+j:], m, p.k, p.cols)
+			p.w.From(base+j).PackNN(p.level, to, m, p.k, p.cols)
 		}
 	}}
 }
@@ -161,7 +199,7 @@ func (l *lowering) panels(n int) int {
 
 // linear lowers a step that begins with linear or linear.dx.
 func linear(l *lowering) []phase {
-	m := &multiplier{product: productOf(l.x.s, l.st), x: l.in(0), w: l.in(1), scratch: l.scratch()}
+	m := &multiplier{product: productOf(l.x.s, l.st), x: l.num(0), w: l.num(1), scratch: l.scratch()}
 	if !m.few() {
 		m.packed = l.own(0)
 	}
@@ -224,14 +262,15 @@ func (p *multiplier) cells(l *lowering, finish func(worker int, c cell)) phase {
 // linearGradW adds dyᵀ·x to the gradient sum: x is packed, some tokens at a time,
 // and the sums go on from tokens to tokens.
 func linearGradW(l *lowering) []phase {
-	dy, x, dw := l.in(0), l.in(1), l.in(2)
-	N, O, I := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1)
+	dy, x, dw := l.num(0), l.num(1), l.in(2)
+	N, O, I, scratch := l.dim(0, 0), l.dim(0, 1), l.dim(1, 1), l.scratch()
 	size, packed := tokensPacked(l.x.s, N, I), l.own(0)
 	var phases []phase
 	for n0 := 0; n0 < N; n0 += size {
 		n := min(size, N-n0)
-		phases = append(phases, l.packRows(packed, x[n0*I:], n, I), l.strips(O, I, func(i, j, rows, cols int) {
-			l.level.MultiplyT(dw[i*I+j:], dy[n0*O+i:], packed[l.level.PanelLen(j, n):], rows, cols, n, I, O, true)
+		phases = append(phases, l.packRows(packed, x.From(n0*I), n, I), l.strips(O, I, func(worker, i, j, rows, cols int) {
+			dy.From(n0*O+i).MultiplyT(l.level, dw[i*I+j:], packed[x.PanelLen(l.level, j, n):], rows, cols, n, I, O, true,
+				scratch(worker))
 		}))
 	}
 	return phases
@@ -241,19 +280,23 @@ func linearGradW(l *lowering) []phase {
 func tokensPacked(s *schedule, N, I int) int { return min(N, upTo(s.limits.packed/I, cellRows)) }
 
 func gradWNeeds(s *schedule, st *step) {
-	N, I := st.first().In[1].Dim(0), st.first().In[1].Dim(1)
-	st.buffer("packed", s.level.PanelLen(I, tokensPacked(s, N, I)))
+	x := st.first().In[1]
+	N, I := x.Dim(0), x.Dim(1)
+	st.buffer("packed", panelLen(s.level, halved(x), I, tokensPacked(s, N, I)))
+	st.scratch = stageScratch(s.level, halved(x))
 }
 
 // packRows packs x [n,cols] as the right operand of a product.
-func (l *lowering) packRows(packed, x []float32, n, cols int) phase {
+func (l *lowering) packRows(packed []float32, x kernel.Numbers, n, cols int) phase {
 	k := l.level
-	return over(cols, l.panels(cols), func(lo, hi int) { k.PackNN(packed[k.PanelLen(lo, n):], x[lo:], hi-lo, n, cols) })
+	return over(cols, l.panels(cols), func(lo, hi int) {
+		x.From(lo).PackNN(k, packed[x.PanelLen(k, lo, n):], hi-lo, n, cols)
+	})
 }
 
 // strips cuts an m by n result into tiles of few rows and as many columns as
 // leave several tiles for each worker.
-func (l *lowering) strips(m, n int, f func(i, j, rows, cols int)) phase {
+func (l *lowering) strips(m, n int, f func(worker, i, j, rows, cols int)) phase {
 	const high = 96 // rows that kernels take through the whole second-level cache
 	tm, tn, width := high, n, l.level.PanelWidth()
 	few := func() bool { return l.few(across(tm, m) * across(tn, n)) }
@@ -264,8 +307,8 @@ func (l *lowering) strips(m, n int, f func(i, j, rows, cols int)) phase {
 		tn = (tn/2 + width - 1) / width * width
 	}
 	wide := across(tn, n)
-	return phase{tiles: across(tm, m) * wide, run: func(_, tile int) {
+	return phase{tiles: across(tm, m) * wide, run: func(worker, tile int) {
 		i, j := tile/wide*tm, tile%wide*tn
-		f(i, j, min(tm, m-i), min(tn, n-j))
+		f(worker, i, j, min(tm, m-i), min(tn, n-j))
 	}}
 }

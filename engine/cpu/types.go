@@ -11,38 +11,39 @@ import (
 	"pleach/program"
 )
 
-// operands is the types that each kind is built for, read > written: f is
-// float32, d is float64, n is either, i is an input of int32. A kind without
-// them needs other ranks.
+// operands is the types that each kind is built for, read > written: c is what the
+// op computes with, float32 or bf16, the same for all of them; f is float32, d is
+// float64, s is float32 or bf16, n is any of the three, i is an input of int32. A
+// kind without them needs other ranks.
 var operands = [program.Kinds]string{
-	program.OpEmbed:           "fi>f",
-	program.OpEmbedGrad:       "fif>f",
-	program.OpLinear:          "ff>f",
-	program.OpLinearGradX:     "ff>f",
-	program.OpLinearGradW:     "fff>f",
-	program.OpBias:            "ff>f",
-	program.OpBiasGrad:        "ff>f",
-	program.OpRMSNorm:         "ff>f",
-	program.OpRMSNormGrad:     "ffff>ff",
-	program.OpRoPE:            "fi>f",
-	program.OpAttention:       "fi>ff",
-	program.OpAttentionGrad:   "ffffi>f",
-	program.OpCachedAttention: "ffii>ff",
-	program.OpSwiGLU:          "f>f",
-	program.OpSwiGLUGrad:      "ff>f",
+	program.OpEmbed:           "ci>c",
+	program.OpEmbedGrad:       "cif>f",
+	program.OpLinear:          "cc>c",
+	program.OpLinearGradX:     "cc>c",
+	program.OpLinearGradW:     "ccf>f",
+	program.OpBias:            "cc>c",
+	program.OpBiasGrad:        "cf>f",
+	program.OpRMSNorm:         "cc>c",
+	program.OpRMSNormGrad:     "cccf>cf",
+	program.OpRoPE:            "ci>c",
+	program.OpAttention:       "ci>cf",
+	program.OpAttentionGrad:   "ccfci>c",
+	program.OpCachedAttention: "ccii>cc",
+	program.OpSwiGLU:          "c>c",
+	program.OpSwiGLUGrad:      "cc>c",
 	program.OpAdd:             "nn>n",
-	program.OpScale:           "f>f",
+	program.OpScale:           "c>c",
 	program.OpCast:            "n>n",
-	program.OpHeadStats:       "ffi>f",
+	program.OpHeadStats:       "cci>f",
 	program.OpHeadLoss:        "fid>ffd", // the tally may be missing
-	program.OpHeadGrad:        "ffiff>ff",
-	program.OpHeadTop:         "ff>f",
+	program.OpHeadGrad:        "cciff>cf",
+	program.OpHeadTop:         "cc>f",
 	program.OpTopMerge:        "ff>f",
 	program.OpZero:            ">n",
 	program.OpShard:           "n>n",
-	program.OpSumSquares:      "fd>d",
+	program.OpSumSquares:      "sd>d",
 	program.OpClip:            "dddd>d",
-	program.OpAdamW:           "ffffddd>fff",
+	program.OpAdamW:           "sssfddd>sss",
 	program.OpAllReduce:       "n>n",
 	program.OpAllGather:       "n>n",
 	program.OpReduceScatter:   "n>n",
@@ -60,28 +61,34 @@ func checkOps(p *program.Program) error {
 
 func checkOp(op *program.Op) error {
 	in, out, ok := strings.Cut(operands[op.Kind], ">")
-	switch {
-	case !ok:
+	if !ok {
 		return fmt.Errorf("there is one rank")
-	case op.Attr.Stochastic:
-		return fmt.Errorf("stochastic rounding is not built yet")
 	}
-	if err := checkTypes(op.In, in); err != nil {
+	computes := half.F32
+	if len(in) > 0 && in[0] == 'c' {
+		computes = op.In[0].Type
+	}
+	if err := checkTypes(op.In, in, computes); err != nil {
 		return err
 	}
-	return checkTypes(op.Out, out)
+	return checkTypes(op.Out, out, computes)
 }
 
-func checkTypes(vs []*program.Value, want string) error {
+func checkTypes(vs []*program.Value, want string, computes half.DType) error {
 	for i, v := range vs {
+		short := v.Type == half.F32 || v.Type == half.BF16
 		ok := false
 		switch want[i] {
+		case 'c':
+			ok = short && v.Type == computes
 		case 'f':
 			ok = v.Type == half.F32
 		case 'd':
 			ok = v.Type == half.F64
+		case 's':
+			ok = short
 		case 'n':
-			ok = v.Type == half.F32 || v.Type == half.F64
+			ok = short || v.Type == half.F64
 		case 'i':
 			ok = v.Type == half.I32 && v.Role == program.Input // else nobody has checked it
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"unsafe"
 
+	"pleach/internal/rng"
 	"pleach/kernel"
 	"pleach/program"
 )
@@ -57,13 +58,13 @@ func lasting(op *program.Op) int {
 }
 
 func sumSquares(l *lowering) []phase {
-	x, slots, cut := l.in(0), l.wide(1)[l.op.Attr.Row*l.dim(1, 1):], blocks(l.op.Attr)
+	x, slots, cut := l.num(0), l.wide(1)[l.op.Attr.Row*l.dim(1, 1):], blocks(l.op.Attr)
 	l.x.e.memory.Scratch += lasting(l.op)
 	return []phase{
-		over(len(cut), 4, func(lo, hi int) {
+		overWith(len(cut), 4, func(worker, lo, hi int) {
 			for i := range cut[lo:hi] {
-				c := &cut[lo+i]
-				c.sum = l.level.SumSquares(0, x[c.lo:c.hi], c.weight)
+				c, d := &cut[lo+i], l.desk(worker)
+				c.sum = l.level.SumSquares(0, d.read(x, c.lo, c.hi-c.lo), c.weight)
 			}
 		}),
 		one(func() {
@@ -104,19 +105,84 @@ func sum(x []float64) (s float64) {
 	return s
 }
 
-// adamW clears the gradient sum too if that is part of the step, whether the
-// update is applied or not.
+// adamWNeeds is scratch for what is of bf16, and for random numbers.
+func adamWNeeds(_ *schedule, st *step) {
+	op := st.first()
+	for _, v := range op.In[:3] {
+		if halved(v) {
+			st.scratch += flatHalf
+		}
+	}
+	if op.Attr.Stochastic {
+		st.scratch += flatHalf / 2
+	}
+}
+
+// adamW casts the new weights and clears the gradient sum too if that is part of the
+// step, whether the update is applied or not.
 func adamW(l *lowering) []phase {
-	p, m, v, g := l.in(0), l.in(1), l.in(2), l.in(3)
-	report, lr, t, a := l.wide(4), l.wide(5), l.wide(6), l.op.Attr.Adam
-	level, clears := l.level, l.st.op(program.OpZero) != nil
-	return []phase{over(len(p), flat, func(lo, hi int) {
-		if report[program.ReportApply] != 0 {
-			step := kernel.NewAdamWStep(a.Beta1, a.Beta2, a.Eps, a.Decay, lr[0], int64(t[0]))
-			level.AdamW(p[lo:hi], m[lo:hi], v[lo:hi], g[lo:hi], float32(report[program.ReportScale]), step)
+	u := &updating{
+		l: l, p: l.num(0), m: l.num(1), v: l.num(2), g: l.in(3), report: l.wide(4), lr: l.wide(5), t: l.wide(6),
+		adam: l.op.Attr.Adam, clears: l.st.op(program.OpZero) != nil,
+	}
+	if op := l.st.op(program.OpCast); op != nil {
+		u.publish = l.numbers(op.Out[0])
+	}
+	if l.op.Attr.Stochastic {
+		for i, v := range l.op.In[:3] {
+			u.random[i] = rng.New(l.op.Attr.Seed, "round "+v.Name)
 		}
-		if clears {
-			clear(g[lo:hi])
+		u.stochastic = true
+	}
+	return []phase{overWith(len(u.g), flat, u.tile)}
+}
+
+// updating is AdamW of one parameter.
+type updating struct {
+	l             *lowering
+	p, m, v       kernel.Numbers
+	g             []float32
+	report, lr, t []float64
+	adam          program.Adam
+	publish       kernel.Numbers // gets the new weights, if there is one
+	clears        bool
+	stochastic    bool
+	random        [3]rng.Stream // for weights and moments
+}
+
+// tile updates elements lo … hi−1, in pieces that stay in the first-level cache.
+func (u *updating) tile(worker, lo, hi int) {
+	a, applies := u.adam, u.report[program.ReportApply] != 0
+	var step kernel.AdamWStep
+	if applies {
+		step = kernel.NewAdamWStep(a.Beta1, a.Beta2, a.Eps, a.Decay, u.lr[0], int64(u.t[0]))
+	}
+	for ; lo < hi; lo += flatHalf {
+		n := min(flatHalf, hi-lo)
+		d := u.l.desk(worker)
+		if applies {
+			p, m, v := d.read(u.p, lo, n), d.read(u.m, lo, n), d.read(u.v, lo, n)
+			d.level.AdamW(p, m, v, u.g[lo:][:n], float32(u.report[program.ReportScale]), step)
+			for i, x := range [3]kernel.Numbers{u.p, u.m, u.v} {
+				u.store(&d, x, [3][]float32{p, m, v}[i], lo, i)
+			}
 		}
-	})}
+		if u.publish.Half() {
+			u.publish.Store(d.level, u.p.F32[lo:][:n], lo)
+		}
+		if u.clears {
+			clear(u.g[lo:][:n])
+		}
+	}
+}
+
+// store rounds new numbers into their place.
+func (u *updating) store(d *desk, x kernel.Numbers, y []float32, lo, i int) {
+	if !x.Half() || !u.stochastic {
+		x.Store(d.level, y, lo)
+		return
+	}
+	r := halves(d.rest)[:len(y)]
+	d.level.RandomBits(r, u.random[i], uint32(u.t[0]), uint64(lo))
+	d.level.NarrowRandom(x.BF16[lo:][:len(y)], y, r)
 }
