@@ -5,6 +5,7 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,26 +15,28 @@ import (
 	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/model"
-	"pleach/program"
+	"pleach/optim"
 	"pleach/weights"
 )
 
 // State is what a run must know to go on, beside weights and moments: the file
 // training/state.json.
 type State struct {
-	Step     int64              `json:"step"`
-	Updates  int64              `json:"updates"` // steps that were applied: the t of AdamW
-	Tokens   int64              `json:"tokens"`
-	Seed     uint64             `json:"seed"`
-	Recipe   string             `json:"recipe_hash"`
-	Engine   string             `json:"engine"`
-	Level    string             `json:"level"`
-	Mesh     map[string]int     `json:"mesh"` // ranks by axis
-	Length   int64              `json:"schedule_length"`
-	Recent   []float64          `json:"recent_norms"`
-	Spike    int                `json:"spike_length"`  // steps that the present spike has lasted
-	Refused  int                `json:"refused_steps"` // in a row, up to now
-	Baseline map[string]float64 `json:"baseline_perplexity"`
+	Step    int64  `json:"step"`
+	Updates int64  `json:"updates"` // steps that were applied: the t of AdamW
+	Tokens  int64  `json:"tokens"`
+	Seed    uint64 `json:"seed"`
+	Recipe  string `json:"recipe_hash"`
+	// Precision is one of optim.Precisions; runs without one were in f32.
+	Precision string             `json:"precision"`
+	Engine    string             `json:"engine"`
+	Level     string             `json:"level"`
+	Mesh      map[string]int     `json:"mesh"` // ranks by axis
+	Length    int64              `json:"schedule_length"`
+	Recent    []float64          `json:"recent_norms"`
+	Spike     int                `json:"spike_length"`  // steps that the present spike has lasted
+	Refused   int                `json:"refused_steps"` // in a row, up to now
+	Baseline  map[string]float64 `json:"baseline_perplexity"`
 	// Lasting are the checkpoints that are kept for good, where time decides.
 	Lasting []int64    `json:"permanent_steps,omitempty"`
 	Data    data.State `json:"data"`
@@ -42,47 +45,47 @@ type State struct {
 // moments are the optimizer states of a parameter, by the prefix of their names.
 var moments = []string{"m.", "v."}
 
+// master begins the names of exact weights among them.
+const master = "master."
+
 // weightSources are the published tensors, read from the engine when they are
 // written.
 func (r *run) weightSources() []weights.Source {
 	var ts []weights.Source
 	for _, t := range r.Config.Tensors() {
-		ts = append(ts, r.source(t.Name, "", t, r.Save.DType))
+		ts = append(ts, r.source(t.Name, r.stepper.Exact(t.Param), t, r.Save.DType))
 	}
 	return ts
 }
 
 // boxes are the tensors of the optimizer state, in the shapes and with the names
-// of the model's. Where the published weights are rounded, the exact ones are
-// among them.
+// of the model's, each in the type that the run has it in. Where the published
+// weights are rounded, the exact ones are among them.
 func (r *run) boxes() []ckpt.Box {
-	prefixes := moments
-	if r.Save.DType != half.F32 {
-		prefixes = append([]string{""}, moments...)
-	}
 	var bs []ckpt.Box
-	for _, prefix := range prefixes {
+	add := func(prefix, param string, t model.Tensor) {
+		dtype, _ := r.stepper.Type(param)
+		bs = append(bs, ckpt.Box{Source: r.source(prefix+t.Name, param, t, dtype)})
+	}
+	for _, t := range r.Config.Tensors() {
+		exact := r.stepper.Exact(t.Param)
+		if dtype, _ := r.stepper.Type(exact); dtype != r.Save.DType && r.Save.DType != half.F32 {
+			add(master, exact, t)
+		}
+	}
+	for _, prefix := range moments {
 		for _, t := range r.Config.Tensors() {
-			name := "master." + t.Name
-			if prefix != "" {
-				name = prefix + t.Name
-			}
-			bs = append(bs, ckpt.Box{Source: r.source(name, prefix, t, half.F32)})
+			add(prefix, prefix+t.Param, t)
 		}
 	}
 	return bs
 }
 
-// source is a tensor, or a moment of one, as the engine has it.
-func (r *run) source(name, prefix string, t model.Tensor, dtype half.DType) weights.Source {
+// source is a tensor as the engine has it, in the weight or state of a name.
+func (r *run) source(name, from string, t model.Tensor, dtype half.DType) weights.Source {
 	return weights.Source{Name: name, DType: dtype, Shape: t.Shape, Read: func(lo, hi int, dst []float32) error {
-		return r.Engine.Read(program.Place{}, prefix+t.Param, t.Lo+lo, program.ArrayOf(dst[:hi-lo]))
+		return r.stepper.Read(from, t.Lo+lo, dst[:hi-lo])
 	}}
-}
-
-// write puts elements of a weight or state into the engine.
-func (r *run) write(name string, lo int, x []float32) error {
-	return r.Engine.Write(program.Place{}, name, lo, program.ArrayOf(x))
 }
 
 // save writes a checkpoint of the present step and returns its size in bytes.
@@ -103,10 +106,14 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 		return fault.Statef("train: resuming: the checkpoint holds another architecture: %+v, want %+v",
 			config.Spec, r.Config.Spec)
 	}
+	r.state.Precision = "" // not in every state
 	if err := json.Unmarshal(c.State, &r.state); err != nil {
 		return fault.Statef("train: resuming: training/state.json: %w", err)
 	}
-	if err := r.restoreArrays(c); err != nil {
+	if err := r.samePrecision(c); err != nil {
+		return err
+	}
+	if err := errors.Join(Restore(c, r.Config.Spec, r.stepper.Write), r.stepper.Lost()); err != nil {
 		return err
 	}
 	r.spikes.Recent, r.spikes.Length = r.state.Recent, r.state.Spike
@@ -124,35 +131,55 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 	return r.Data.Restore(r.state.Data)
 }
 
-// restoreArrays reads weights and moments. Weights come from their exact copies
-// where the published ones are rounded.
-func (r *run) restoreArrays(c *ckpt.Checkpoint) error {
-	exact := false
+// samePrecision refuses to go on from a checkpoint whose numbers are of other
+// types: to convert them is to begin another run.
+func (r *run) samePrecision(c *ckpt.Checkpoint) error {
+	want, wantState := r.precision().String(), half.F32
+	if r.AdamW.HalfMoments {
+		wantState = half.BF16
+	}
+	if r.state.Precision == "" {
+		r.state.Precision = optim.F32.String()
+	}
+	got, gotState := r.state.Precision, wantState
 	for _, name := range c.Names() {
-		exact = exact || strings.HasPrefix(name, "master.")
-	}
-	err := r.Config.Transfer(func(t model.Tensor, lo int, dst []float32) error {
-		if exact {
-			return readBox(c, "master."+t.Name, t, lo, dst)
+		if strings.HasPrefix(name, moments[0]) {
+			gotState, _, _ = c.Lookup(name)
+			break
 		}
-		return c.Weights.ReadFinite(t.Name, lo, lo+len(dst), dst)
-	}, r.write)
-	if err != nil {
-		return fault.As(fault.State, err)
 	}
-	return RestoreMoments(c, r.Config.Spec, r.write)
+	if got == want && gotState == wantState {
+		return nil
+	}
+	return fault.Statef("train: resuming: the checkpoint is of a run in %s with moments in %v, this one is in %s with %v: "+
+		"want the same, or a new run that begins with `model: {path: …, state: kept}`, which converts them",
+		got, gotState, want, wantState)
 }
 
-// RestoreMoments reads the optimizer state of a checkpoint and hands it out by
-// the names and places that programs use.
-func RestoreMoments(c *ckpt.Checkpoint, s model.Spec, write func(name string, lo int, x []float32) error) error {
+// Restore reads weights and optimizer state of a checkpoint and hands them out by
+// the names and places that programs use. Weights come from their exact copies
+// where the published ones are rounded.
+func Restore(c *ckpt.Checkpoint, s model.Spec, write func(name string, lo int, x []float32) error) error {
+	exact := false
+	for _, name := range c.Names() {
+		exact = exact || strings.HasPrefix(name, master)
+	}
+	err := s.Transfer(func(t model.Tensor, lo int, dst []float32) error {
+		if exact {
+			return readBox(c, master+t.Name, t, lo, dst)
+		}
+		return c.Weights.ReadFinite(t.Name, lo, lo+len(dst), dst)
+	}, write)
 	for _, prefix := range moments {
-		err := s.Transfer(func(t model.Tensor, lo int, dst []float32) error {
+		if err != nil {
+			break
+		}
+		err = s.Transfer(func(t model.Tensor, lo int, dst []float32) error {
 			return readBox(c, prefix+t.Name, t, lo, dst)
 		}, func(param string, lo int, x []float32) error { return write(prefix+param, lo, x) })
-		if err != nil {
-			return fault.As(fault.State, err)
-		}
+	}
+	if err != nil {
+		return fault.As(fault.State, err)
 	}
 	return nil
 }
