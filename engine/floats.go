@@ -27,13 +27,16 @@ func NewFloats(e Engine, programs ...*program.Program) *Floats {
 	f := &Floats{e: e, types: map[string]half.DType{}}
 	for _, p := range programs {
 		for _, v := range append(p.Held(program.Weight), p.Held(program.State)...) {
-			f.types[v.Name] = v.Type
+			f.Declare(v.Name, v.Type)
 		}
 	}
 	return f
 }
 
-// Type is the type of a weight or state; ok is false if no program has it.
+// Declare makes a weight or state known by its type.
+func (f *Floats) Declare(name string, t half.DType) { f.types[name] = t }
+
+// Type is the type of a weight or state; ok is false if nobody has said it.
 func (f *Floats) Type(name string) (t half.DType, ok bool) {
 	t, ok = f.types[name]
 	return t, ok

@@ -107,8 +107,5 @@ func (j *Job) check() error {
 	return j.Config.CheckLayout(j.Layout, j.Batch)
 }
 
-// precision is in which types the run is.
-func (j *Job) precision() optim.Precision { return optim.PrecisionOf(j.Layout, j.AdamW) }
-
 // stepTokens is the number of ids that one step reads.
 func (j *Job) stepTokens() int64 { return int64(j.Rows) * int64(j.Batch.T) }

@@ -69,7 +69,7 @@ func begin(j Job) (*run, error) {
 	r.flops = j.Config.Spec.TrainFLOPs(model.Batch{B: j.Rows, T: j.Batch.T})
 	info := j.Engine.Info()
 	r.state = State{
-		Seed: j.Seed, Recipe: j.Recipe, Precision: j.precision().String(), Engine: info.Engine, Level: info.Level, Mesh: axes(j.Layout.Mesh),
+		Seed: j.Seed, Recipe: j.Recipe, Types: j.types(), Engine: info.Engine, Level: info.Level, Mesh: axes(j.Layout.Mesh),
 		Length: j.Schedule.Length, Baseline: map[string]float64{},
 	}
 	if err := r.resume(); err != nil {

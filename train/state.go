@@ -15,28 +15,26 @@ import (
 	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/model"
-	"pleach/optim"
 	"pleach/weights"
 )
 
 // State is what a run must know to go on, beside weights and moments: the file
 // training/state.json.
 type State struct {
-	Step    int64  `json:"step"`
-	Updates int64  `json:"updates"` // steps that were applied: the t of AdamW
-	Tokens  int64  `json:"tokens"`
-	Seed    uint64 `json:"seed"`
-	Recipe  string `json:"recipe_hash"`
-	// Precision is one of optim.Precisions; runs without one were in f32.
-	Precision string             `json:"precision"`
-	Engine    string             `json:"engine"`
-	Level     string             `json:"level"`
-	Mesh      map[string]int     `json:"mesh"` // ranks by axis
-	Length    int64              `json:"schedule_length"`
-	Recent    []float64          `json:"recent_norms"`
-	Spike     int                `json:"spike_length"`  // steps that the present spike has lasted
-	Refused   int                `json:"refused_steps"` // in a row, up to now
-	Baseline  map[string]float64 `json:"baseline_perplexity"`
+	Types
+	Step     int64              `json:"step"`
+	Updates  int64              `json:"updates"` // steps that were applied: the t of AdamW
+	Tokens   int64              `json:"tokens"`
+	Seed     uint64             `json:"seed"`
+	Recipe   string             `json:"recipe_hash"`
+	Engine   string             `json:"engine"`
+	Level    string             `json:"level"`
+	Mesh     map[string]int     `json:"mesh"` // ranks by axis
+	Length   int64              `json:"schedule_length"`
+	Recent   []float64          `json:"recent_norms"`
+	Spike    int                `json:"spike_length"`  // steps that the present spike has lasted
+	Refused  int                `json:"refused_steps"` // in a row, up to now
+	Baseline map[string]float64 `json:"baseline_perplexity"`
 	// Lasting are the checkpoints that are kept for good, where time decides.
 	Lasting []int64    `json:"permanent_steps,omitempty"`
 	Data    data.State `json:"data"`
@@ -106,11 +104,11 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 		return fault.Statef("train: resuming: the checkpoint holds another architecture: %+v, want %+v",
 			config.Spec, r.Config.Spec)
 	}
-	r.state.Precision = "" // not in every state
+	r.state.Types = Types{} // not in every state
 	if err := json.Unmarshal(c.State, &r.state); err != nil {
 		return fault.Statef("train: resuming: training/state.json: %w", err)
 	}
-	if err := r.samePrecision(c); err != nil {
+	if err := r.sameTypes(); err != nil {
 		return err
 	}
 	if err := errors.Join(Restore(c, r.Config.Spec, r.stepper.Write), r.stepper.Lost()); err != nil {
@@ -127,33 +125,19 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 			r.state.Engine, r.state.Level, info.Engine, info.Level))
 		r.state.Engine, r.state.Level = info.Engine, info.Level
 	}
+	r.state.Types = r.types()
 	r.state.Recipe, r.state.Mesh = r.Recipe, axes(r.Layout.Mesh) // what may change has changed
 	return r.Data.Restore(r.state.Data)
 }
 
-// samePrecision refuses to go on from a checkpoint whose numbers are of other
-// types: to convert them is to begin another run.
-func (r *run) samePrecision(c *ckpt.Checkpoint) error {
-	want, wantState := r.precision().String(), half.F32
-	if r.AdamW.HalfMoments {
-		wantState = half.BF16
+// sameTypes refuses to go on from a checkpoint whose numbers are of other types:
+// to convert them is to begin another run.
+func (r *run) sameTypes() error {
+	if got, want := r.state.orF32(), r.types(); got != want {
+		return fault.Statef("train: resuming: the checkpoint is of a run in %v, this one is in %v: want the same, or a "+
+			"new run that begins with `model: {path: CHECKPOINT, state: kept}`, which converts", got, want)
 	}
-	if r.state.Precision == "" {
-		r.state.Precision = optim.F32.String()
-	}
-	got, gotState := r.state.Precision, wantState
-	for _, name := range c.Names() {
-		if strings.HasPrefix(name, moments[0]) {
-			gotState, _, _ = c.Lookup(name)
-			break
-		}
-	}
-	if got == want && gotState == wantState {
-		return nil
-	}
-	return fault.Statef("train: resuming: the checkpoint is of a run in %s with moments in %v, this one is in %s with %v: "+
-		"want the same, or a new run that begins with `model: {path: …, state: kept}`, which converts them",
-		got, gotState, want, wantState)
+	return nil
 }
 
 // Restore reads weights and optimizer state of a checkpoint and hands them out by
@@ -214,5 +198,6 @@ func OpenState(dir string) (*ckpt.Checkpoint, State, error) {
 		_ = c.Close()
 		return nil, s, fault.Statef("train: %s: training/state.json: %w", dir, err)
 	}
+	s.Types = s.orF32()
 	return c, s, nil
 }
