@@ -131,9 +131,6 @@ func (x trial) run(t testing.TB) (train.Result, *record, error) {
 
 // engine is what a trial runs on.
 func (x trial) engine() engine.Engine {
-	if oracled {
-		return oracle.New()
-	}
 	return cpu.New(cpu.Options{Threads: max(1, x.threads)})
 }
 
