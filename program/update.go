@@ -79,9 +79,8 @@ func (b *Builder) AdamW(p, m, v, g, report, lr, t *Value, c Adam, r Rounding, sh
 //
 //	new value = upper half of (bits of the float32 number + r)
 //
-// as unsigned 32 bits, where r is a random number of 16 bits; infinities and NaN
-// are rounded to nearest, that is kept. A finite number beyond the largest one
-// of bf16 may become infinite. The r of element i, counted in the flat parameter
+// as unsigned 32 bits, where r is a random number of 16 bits. A finite number
+// beyond the largest one of bf16 becomes that one; infinities and NaN stay. The r of element i, counted in the flat parameter
 // as the tensor rank holds it, at update t, for the state of a name, is number i
 // of the stream rng.New(Seed, "round "+name): the half i mod 2, low half first,
 // of word ⌊i/2⌋ mod 4 of its block t·2³² + ⌊i/8⌋. The names of the moments are

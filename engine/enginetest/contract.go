@@ -22,6 +22,7 @@ var contractCases = []struct {
 }{
 	{"numbers of rounding", "stochastic rounding adds the stated random numbers: those of seed, name, step and element", (*suite).roundingNumbers},
 	{"mean of rounding", "the mean of what is rounded stochastically is the number; a second run has the same bits", (*suite).roundingMean},
+	{"ends of rounding", "no finite number becomes infinite; infinities and NaN stay", (*suite).roundingLargest},
 	{"slots", "halves of several micro-batches in the order of a pipeline give the bits of one after the other", (*suite).slots},
 	{"recompute", "what is computed again has the bits it had, so the policy changes none", (*suite).recompute},
 	{"step", "two micro-batches and an update are those of the oracle", (*suite).wholeStep},

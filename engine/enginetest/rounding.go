@@ -23,6 +23,7 @@ type shrunk struct {
 	t       float64
 	lr      float64
 	moments half.DType
+	grows   bool // by 2⁻¹⁰ instead
 }
 
 const keeps = 1 - 1.0/1024
@@ -45,6 +46,9 @@ func (s *suite) shrunk(t *testing.T, n int, how shrunk, value func(i int) float6
 		m, v := state("m.layer.w", how.moments), state("v.layer.w", how.moments)
 		report := d.values(d.b.Input("report", half.F64, program.ReportLen), func(int) float64 { return 1 })
 		adam := program.Adam{Beta1: keeps, Beta2: keeps, Eps: 1e-8, Decay: 1 - keeps}
+		if how.grows {
+			adam.Decay = keeps - 1
+		}
 		r := program.Rounding{Stochastic: true, Seed: how.seed}
 		d.b.AdamW(p, m, v, state("dlayer.w", half.F32), report, d.scalar("lr", how.lr), d.scalar("t", how.t), adam, r, false)
 	})
@@ -139,6 +143,22 @@ func (s *suite) roundingMean(t *testing.T) {
 	for i := range got {
 		if got[i] != again[i] {
 			t.Fatalf("a second run: element %d is %#x, was %#x", i, again[i], got[i])
+		}
+	}
+}
+
+func (s *suite) roundingLargest(t *testing.T) {
+	if s.kind != half.BF16 {
+		t.Skip("for bf16")
+	}
+	const n = 300
+	values := []float64{math.Inf(1), math.Inf(-1), math.NaN(), 0, float64(half.FromBF16(0x7f7f)), float64(half.FromBF16(0xff7f))}
+	want := []uint16{0x7f80, 0xff80, 0x7fc0, 0, 0x7f7f, 0xff7f}
+	h := s.shrunk(t, n, shrunk{t: 3, lr: 1, moments: half.F32, grows: true}, func(i int) float64 { return values[i%len(values)] })
+	for i, g := range h.bits(t, s.engine(t), "layer.w") {
+		w := want[i%len(values)]
+		if nan := w == 0x7fc0 && g&0x7fff > 0x7f80; g != w && !nan && g<<1|w<<1 != 0 {
+			t.Fatalf("%v that grows: got bits %#x, want %#x", values[i%len(values)], g, w)
 		}
 	}
 }

@@ -44,8 +44,13 @@ func (c *call) roundStochastically(t uint64) {
 
 // stochastic is x rounded to bf16 by a random number.
 func stochastic(x float32, r uint16) float32 {
-	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-		return half.FromBF16(half.ToBF16(x))
+	const largest = 0x7f7f
+	switch bits := math.Float32bits(x); {
+	case math.IsNaN(float64(x)) || math.IsInf(float64(x), 0):
+		return x
+	case bits<<1>>17 >= largest: // the neighbour is infinite
+		return half.FromBF16(uint16(bits >> 16))
+	default:
+		return half.FromBF16(uint16((bits + uint32(r)) >> 16))
 	}
-	return half.FromBF16(uint16((math.Float32bits(x) + uint32(r)) >> 16))
 }
