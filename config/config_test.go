@@ -156,6 +156,55 @@ func TestOverride(t *testing.T) {
 	}
 }
 
+// TestPrecision: what goes with a precision, what is refused and what is warned
+// about; the type of published weights follows where it is not given.
+func TestPrecision(t *testing.T) {
+	for _, tt := range []struct {
+		args    string
+		dtype   string
+		warning string
+		err     string
+	}{
+		{"", "f32", "", ""},
+		{"train.precision=mixed", "bf16", "", ""},
+		{"train.precision=bf16-sr", "bf16", "", ""},
+		{"train.precision=bf16", "bf16", "train.precision: bf16 rounds weights to nearest", ""},
+		{"train.precision=mixed checkpoint.dtype=f32", "f32", "", ""},
+		{"checkpoint.dtype=bf16", "bf16", "", ""},
+		{"train.precision=bf16-sr train.optimizer.adamw.state=bf16", "bf16", "", ""},
+		{"train.precision=bf16-sr train.optimizer.adamw.betas=[0.9,0.98]", "bf16", "", ""},
+		{
+			"train.precision=bf16-sr train.optimizer.adamw.betas=[0.9,0.99]", "bf16",
+			"train.optimizer.adamw.betas: a second beta of 0.99 is too slow", "",
+		},
+		{"train.precision=mixed train.optimizer.adamw.betas=[0.9,0.99]", "bf16", "", ""},
+		{"train.optimizer.adamw.state=bf16", "", "", "train.optimizer.adamw.state: got bf16 with the precision f32, want f32"},
+		{
+			"train.precision=mixed train.optimizer.adamw.state=bf16", "", "",
+			"got bf16 with the precision mixed, want f32; means in bf16 need stochastic rounding: train.precision: bf16-sr",
+		},
+		{"train.precision=bf16 train.optimizer.adamw.state=bf16", "", "", "got bf16 with the precision bf16, want f32"},
+		{"train.precision=fp16", "", "", `got "fp16", want f32 or mixed or bf16-sr or bf16`},
+	} {
+		r, err := parse(t, "testdata/minimal.good.yaml", strings.Fields(tt.args)...)
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got %v, want %q", tt.args, err, tt.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.args, err)
+			continue
+		}
+		got := strings.Join(r.Warnings(), "\n")
+		if r.Checkpoint.DType != tt.dtype || !strings.HasPrefix(got, tt.warning) || (got == "") != (tt.warning == "") {
+			t.Errorf("%s: dtype %s, warnings %q", tt.args, r.Checkpoint.DType, got)
+		}
+		same(t, r)
+	}
+}
+
 // strconvQuoted puts quotes around values that print without.
 func strconvQuoted(s string) string { return `"` + strings.Trim(s, `"`) + `"` }
 

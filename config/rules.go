@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pleach/internal/unit"
@@ -116,6 +117,7 @@ func stem(path string) string {
 }
 
 func (d *reader) trainRules() {
+	d.precisionRules()
 	s := &d.r.Train.Schedule
 	cut, floor := "train.schedule.cosine.cut", "train.schedule.cosine.floor"
 	if d.given(cut) {
@@ -134,4 +136,34 @@ func (d *reader) trainRules() {
 		k := "train.schedule." + s.Kind + ".floor"
 		d.fail(d.near(k), k, fmt.Sprintf("got %v, which is above the peak %v", s.Floor, lr))
 	}
+}
+
+// precisionRules settles what depends on the precision.
+func (d *reader) precisionRules() {
+	t, k := &d.r.Train, "train.optimizer.adamw.state"
+	other := slices.Contains([]string{"f32", "mixed", "bf16"}, t.Precision)
+	if t.Optimizer.AdamW.State == "bf16" && other {
+		d.fail(d.near(k), k, fmt.Sprintf("got bf16 with the precision %s, want f32", t.Precision),
+			"means in bf16 need stochastic rounding: train.precision: bf16-sr")
+	}
+	if c := &d.r.Checkpoint; c.DType == "" && !d.given("checkpoint.dtype") {
+		if c.DType = "bf16"; t.Precision == "f32" {
+			c.DType = "f32"
+		}
+		d.place["checkpoint.dtype"] = place{from: "default"}
+	}
+}
+
+// Warnings are what a recipe may say, and probably should not.
+func (r *Recipe) Warnings() []string {
+	var ws []string
+	switch b := r.Train.Optimizer.AdamW.Betas[1]; {
+	case r.Train.Precision == "bf16":
+		ws = append(ws, "train.precision: bf16 rounds weights to nearest: updates of less than half a unit in their "+
+			"last place are lost, and training stalls or diverges; mixed and bf16-sr do not lose them")
+	case r.Train.Precision == "bf16-sr" && b > 0.98:
+		ws = append(ws, fmt.Sprintf("train.optimizer.adamw.betas: a second beta of %s is too slow to see a gradient that "+
+			"explodes; with bf16-sr training was found to be unstable at 0.99 and stable at 0.95", number(b)))
+	}
+	return ws
 }

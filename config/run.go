@@ -93,8 +93,9 @@ func (c *Checkpoint) fields() []field {
 			return ""
 		}, doc: "Save in the background."},
 		{
-			key: "dtype", def: "f32", words: []string{"f32", "bf16"}, to: &c.DType,
-			doc: "The type of the published weights. The training state keeps its own.",
+			key: "dtype", auto: "`f32` with the precision f32, else `bf16`", words: []string{"f32", "bf16"},
+			to: &c.DType, doc: "The type of the published weights. The training state keeps its own, " +
+				"and the exact weights where the published ones are rounded.",
 		},
 	}
 }

@@ -14,7 +14,7 @@ type Train struct {
 	Until     unit.Until
 	Batch     unit.Batch
 	Micro     unit.Sequences // 0: chosen by the plan
-	Precision string         // "f32"
+	Precision string         // "f32", "mixed", "bf16-sr", "bf16"
 	Recompute string         // "none", "selective", "full"; "": chosen by the plan
 	Optimizer Optimizer
 	Schedule  Schedule
@@ -32,7 +32,7 @@ type AdamW struct {
 	Eps    float64
 	Decay  float64
 	Except []string // groups without decay, of "norms", "biases", "embeddings"
-	State  string   // "f32"
+	State  string   // "f32", "bf16"
 }
 
 // Schedule is the learning rate over the steps, as a part of AdamW.LR. Fields
@@ -70,11 +70,13 @@ func (t *Train) fields() []field {
 			return atLeast(int(t.Micro), 1)
 		}, doc: "Sequences that go through the model at once on a data rank. It changes " +
 			"memory and speed, not the result."},
-		// mixed becomes the default where the machine is faster so, once bf16 is built.
+		// mixed becomes the default where the machine is faster so.
 		{
-			key: "precision", def: "f32", words: []string{"f32"},
-			later: []string{"mixed", "bf16-sr", "bf16"}, to: &t.Precision,
-			doc: "In which types weights are held and computed with.",
+			key: "precision", def: "f32", words: []string{"f32", "mixed", "bf16-sr", "bf16"}, to: &t.Precision,
+			doc: "In which types weights are held and computed with; sums are f32 in all. `mixed` computes " +
+				"in bf16 and updates an f32 copy of the weights. `bf16-sr` has bf16 weights alone, rounded " +
+				"stochastically when they are updated (HLAT's recipe). `bf16` rounds them to nearest, which " +
+				"loses small updates: for comparison.",
 		},
 		{
 			key: "recompute", auto: "chosen by the plan",
@@ -120,8 +122,9 @@ func (a *AdamW) fields() []field {
 			to: &a.Except, doc: "Groups that do not decay; `[]`: all do, as in HLAT.",
 		},
 		{
-			key: "state", def: "f32", words: []string{"f32"}, later: []string{"bf16"},
-			to: &a.State, doc: "The type of the two means.",
+			key: "state", def: "f32", words: []string{"f32", "bf16"},
+			to: &a.State, doc: "The type of the two means. `bf16` is rounded stochastically, and goes with " +
+				"the precision `bf16-sr`.",
 		},
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"testing"
 
+	"pleach/half"
 	"pleach/model"
+	"pleach/optim"
 	"pleach/program"
 )
 
@@ -95,6 +97,45 @@ func TestNotBitwise(t *testing.T) {
 		compare(t, b, a, 1e-10)
 		if sameBits(a, b) {
 			t.Errorf("%s: equal bits", tt.name)
+		}
+	}
+}
+
+// TestBitwisePrecision: the same in types of bf16, where moments are rounded
+// stochastically too: an element draws the same random number wherever it lies,
+// and copies of norm weights stay equal.
+func TestBitwisePrecision(t *testing.T) {
+	for _, p := range []optim.Precision{optim.Mixed, optim.BF16SR, optim.BF16} {
+		base := p.Layout()
+		base.Mesh, base.Chunks = program.Mesh{Tensor: 2}, 4
+		adam := testAdam
+		adam.Seed, adam.HalfMoments = 5, p == optim.BF16SR
+		adam = p.Apply(adam)
+		j := job{spec: ragged, layout: base, T: 8, B: 1, rows: 16, steps: 3, adam: adam}
+		want := run(t, j)
+		for i, m := range []program.Mesh{{Data: 2, Tensor: 2}, {Data: 4, Tensor: 2, Pipe: 2}, {Tensor: 2, Pipe: 3}} {
+			l := base
+			l.Mesh, l.Zero, l.Recompute = m, i < 2, program.Policy(i)
+			for _, B := range []int{1, 4} {
+				t.Run(fmt.Sprintf("%v_%s_B%d", p, layoutName(l), B), func(t *testing.T) {
+					t.Parallel()
+					k := j
+					k.layout, k.B = l, B
+					compare(t, run(t, k), want, 0)
+				})
+			}
+		}
+		for name, w := range want.weights {
+			for i, x := range w {
+				if x != float64(half.FromBF16(half.ToBF16(float32(x)))) {
+					t.Fatalf("%v: %s[%d] = %v, want a number of bf16", p, name, i, x)
+				}
+			}
+		}
+		other := j // j is still needed
+		other.adam.Seed++
+		if sameBits(run(t, other), want) != (p != optim.BF16SR) {
+			t.Errorf("%v: another seed: the same bits: %v", p, p == optim.BF16SR)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"pleach/engine/oracle"
+	"pleach/half"
 	"pleach/model"
 	"pleach/optim"
 	"pleach/program"
@@ -144,6 +145,11 @@ func (m *member) allocate() {
 				lo = min(m.At.Data*len(master), len(w))
 			}
 			copy(master, w[lo:])
+		}
+		if m.layout.Compute == half.BF16 {
+			for i, x := range w {
+				w[i] = float64(half.FromBF16(half.ToBF16(float32(x))))
+			}
 		}
 	}
 	for n := m.chunks(); n > 1; n /= 2 {

@@ -6,7 +6,8 @@
 // if it would be the same for any model; layers are unknown.
 //
 // The types to know: [AdamW], the constants of an optimizer; [Schedule], the
-// learning rate of each step; [Update], the program.
+// learning rate of each step; [Precision], in which types a run is; [Update], the
+// program.
 //
 //	s := optim.Schedule{Kind: optim.Cosine, Peak: 3e-4, Floor: 3e-5, Warmup: 2000, Length: 100_000}
 //	lr := s.Rate(1)

@@ -15,8 +15,10 @@ type AdamW struct {
 	Decay        float64
 	Except       []program.Class // classes that do not decay
 	Clip         float64         // largest gradient norm; 0 never clips
-	Stochastic   bool            // round new weights stochastically
+	Stochastic   bool            // round what is bf16 stochastically, see [program.Rounding]
+	Seed         uint64          // of those random numbers
 	Master       bool            // keep weights in the type of sums too, and update those
+	HalfMoments  bool            // keep m and v in bf16
 }
 
 // Update is the program that turns the gradient sums of one stage into new
@@ -37,7 +39,9 @@ type AdamW struct {
 //	ends    sum over first and last stage, for a tied embedding
 //
 // then one norm over everything, and AdamW. The states are "m." and "v." with
-// the parameter's name, and "master." where there is one.
+// the parameter's name, and "master." where there is one, which is cast into the
+// weights after each update. All parameters are treated alike, norm weights too:
+// copies of them are equal on all ranks.
 func Update(
 	a AdamW, l program.Layout, params []program.Param, groups int, accumulate *program.Program,
 ) (*program.Program, error) {
@@ -132,16 +136,21 @@ func (u *update) overData(sum *program.Value) *program.Value {
 // its part of a master copy.
 func (u *update) step(a AdamW, report, lr, t *program.Value) {
 	b, w, l := u.b, u.w, u.layout
-	state := func(name string) *program.Value {
-		return b.State(name+"."+u.Name, l.Sum, u.Spread(), u.grad.Len())
+	state := func(name string, t half.DType) *program.Value {
+		return b.State(name+"."+u.Name, t, u.Spread(), u.grad.Len())
+	}
+	moments := l.Sum
+	if a.HalfMoments {
+		moments = half.BF16
 	}
 	if a.Master {
-		w = state("master")
+		w = state("master", l.Sum)
 	} else if l.Sharded() {
 		w = b.Shard(w, u.len)
 	}
 	adam := program.Adam{Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, Decay: a.DecayOf(u.Class)}
-	b.AdamW(w, state("m"), state("v"), u.grad, report, lr, t, adam, a.Stochastic)
+	b.AdamW(w, state("m", moments), state("v", moments), u.grad, report, lr, t, adam,
+		program.Rounding{Stochastic: a.Stochastic, Seed: a.Seed}, l.Sharded())
 	if l.Sharded() {
 		b.Publish(u.w, b.Cast(w, l.Compute))
 	} else if a.Master {

@@ -125,3 +125,34 @@ func TestCost(t *testing.T) {
 		t.Errorf("state: got %d, want %d", whole.Memory.State, want)
 	}
 }
+
+// TestPrecision: what a run holds by its precision, in bytes of a parameter:
+// weights, a master copy, gradient sums, moments.
+func TestPrecision(t *testing.T) {
+	for _, tt := range []struct {
+		in          optim.Precision
+		halfMoments bool
+		want        int
+	}{
+		{optim.F32, false, 4 + 4 + 8},
+		{optim.Mixed, false, 2 + 4 + 4 + 8},
+		{optim.BF16SR, false, 2 + 4 + 8},
+		{optim.BF16SR, true, 2 + 4 + 4},
+		{optim.BF16, false, 2 + 4 + 8},
+	} {
+		r := request(t, "tiny", 500)
+		r.Layout, r.AdamW = tt.in.Layout(), tt.in.Apply(optim.AdamW{HalfMoments: tt.halfMoments})
+		got := 0
+		_, err := plan.Choose(r, func(ps ...*program.Program) (engine.Memory, error) {
+			got, _ = program.HeldBytes(ps...)
+			return engine.Memory{State: got}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const tally = 16
+		if want := tt.want*r.Spec.Count() + tally; got != want {
+			t.Errorf("%v, moments in bf16 %v: %d bytes, want %d", tt.in, tt.halfMoments, got, want)
+		}
+	}
+}

@@ -18,8 +18,12 @@ func (b *Builder) Backward() {
 	b.where = ""
 }
 
-// Seed adds dy to the gradient of y before Backward, as if an op after y had.
-func (b *Builder) Seed(y, dy *Value) { b.addGrad(y, dy) }
+// Seed adds dy, which is like y, to the gradient of y before Backward, as if an
+// op after y had.
+func (b *Builder) Seed(y, dy *Value) {
+	b.want(y.like(dy), "seed: got %v for %v", dy, y)
+	b.addGrad(y, dy)
+}
 
 // Grad is the gradient of x after Backward, nil if nothing depends on x.
 func (b *Builder) Grad(x *Value) *Value { return b.grads[x] }

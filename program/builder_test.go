@@ -242,7 +242,7 @@ func updateRefusals() []refusal {
 			s := func(name string, n int) *program.Value { return b.State(name, f32, program.Same, n) }
 			one := in(b, "one", 1)
 			b.UpdatePhase()
-			b.AdamW(weight(b, "p", program.Same, 4), s("m", 4), s("v", 4), s("g", 3), one, one, one, program.Adam{}, false)
+			b.AdamW(weight(b, "p", program.Same, 4), s("m", 4), s("v", 4), s("g", 3), one, one, one, program.Adam{}, program.Rounding{}, false)
 		}},
 	}
 }

@@ -19,6 +19,19 @@
 //	b.Backward()        // dw is the state "dw"
 //	p, err := b.Build(y)
 //
+// # Precision
+//
+// A value's type is how its elements are stored. Inside of an op everything is
+// float32 at least: products, means, exponentials, the sums that make an element.
+// What an op writes to a value of type bf16 is rounded once, to nearest even,
+// where it is written; only AdamW may round otherwise. An operand of a product
+// that the op makes itself (the probabilities of attention and of the head, and
+// their gradients) may be rounded to bf16 too where the op's other operands are
+// bf16. Gradient sums, the statistics lse and those of the head, losses and
+// moments are of type Layout.Sum, the tally, norms and the report float64. So a
+// precision is a choice of types, written into the program: no engine adds or
+// leaves out a rounding that is not one of these.
+//
 // Dimension letters are those of docs/shapes.md. What is not here: kernels and
 // devices (engine), who sits on the mesh (mesh), any model (model) and the
 // order of an update (optim).

@@ -88,8 +88,8 @@ type Layout struct {
 	Zero      bool       // ZeRO-1: moments are split over data
 	Chunks    int        // leaves of the summation trees, a multiple of the data degree; 0 is equal to it
 	Recompute Policy     // what the backward half computes again
-	Compute   half.DType // weights and activations
-	Sum       half.DType // gradient sums, moments, statistics
+	Compute   half.DType // weights, activations, their gradients, caches
+	Sum       half.DType // gradient sums, statistics, and moments unless they are bf16
 }
 
 // Leaves is the number of chunks of rows that a step's sums are trees over.
@@ -103,10 +103,14 @@ func (l Layout) Leaves() int {
 // Sharded reports whether optimizer states are split over data ranks.
 func (l Layout) Sharded() bool { return l.Zero && l.Mesh.Size(Data) > 1 }
 
-// Check says whether the summation tree fits the data axis. Chunks that are not
+// Check says whether sums are wide enough and the summation tree fits the data
+// axis. Chunks that are not
 // one for each data rank are powers of two, so that a rank's own are a subtree
 // and the sum has the same bits for every data degree that divides them.
 func (l Layout) Check() error {
+	if l.Sum != half.F32 && l.Sum != half.F64 {
+		return fmt.Errorf("program: sums in %v: want f32 or f64", l.Sum)
+	}
 	d, c := l.Mesh.Size(Data), l.Leaves()
 	if c != d && (c < 1 || c&(c-1) != 0 || c%d != 0) {
 		return fmt.Errorf("program: %d chunks for %d data ranks: want as many, or a power of two each", c, d)

@@ -131,7 +131,8 @@ func (b *Builder) Bias(x, c *Value) *Value {
 // Zhang & Sennrich, "Root Mean Square Layer Normalization", 2019,
 // arXiv:1910.07467, eq. 4.
 func (b *Builder) RMSNorm(x, w *Value, eps float64) *Value {
-	b.want(len(x.Shape) == 2 && len(w.Shape) == 1 && x.Dim(1) == w.Dim(0), "rmsnorm: got %v, %v, want [N,D], [D]", x, w)
+	b.want(len(x.Shape) == 2 && len(w.Shape) == 1 && x.Dim(1) == w.Dim(0) && x.Type == w.Type,
+		"rmsnorm: got %v, %v, want [N,D], [D] of one type", x, w)
 	b.want(x.Spread <= Rows && w.Spread == Same, "rmsnorm: %s is %v, %s is %v: reduce first",
 		x.Name, x.Spread, w.Name, w.Spread)
 	op := b.op(OpRMSNorm, Attr{Eps: eps}, x, w)

@@ -97,6 +97,9 @@ func title(op *Op) string {
 	if a.Copies > 0 {
 		s += fmt.Sprintf("/%d", a.Copies)
 	}
+	if a.Stochastic {
+		s += " stochastic"
+	}
 	if op.Kind == OpAllReduce && a.Hi > 0 {
 		s += fmt.Sprintf(" %d:%d", a.Lo, a.Hi)
 	}

@@ -80,7 +80,7 @@ func finish(b *program.Builder) []*program.Value {
 	b.SumOver(slots, program.Data)
 	report := b.Clip(slots, weights, tally, apply, 1)
 	master := state("master.w")
-	b.AdamW(master, state("m.w"), state("v.w"), g, report, lr, t, program.Adam{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, false)
+	b.AdamW(master, state("m.w"), state("v.w"), g, report, lr, t, program.Adam{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8}, program.Rounding{}, true)
 	b.Publish(w, b.Cast(master, half.BF16))
 	b.Clear(sum)
 	b.Clear(tally)

@@ -22,21 +22,21 @@ type Adam struct{ Beta1, Beta2, Eps, Decay float64 }
 // Attr holds what an op needs beside its operands. A field has a meaning only
 // for the kinds that name it in their doc comment; the others leave it zero.
 type Attr struct {
-	Axis       Axis    // collectives; sharded operands whose offset depends on the rank
-	Copies     int     // all-reduce: among so many consecutive ranks of the axis, 0 is all
-	Step       int     // send, recv: distance to the peer on the axis
-	Lo, Hi     int     // all-reduce in place: flat elements [Lo,Hi)
-	Sharded    bool    // Lo, Hi and Runs count in the whole of which the operand is the data rank's shard
-	Heads      Heads   // rope, attention
-	Rope       Rope    // rope
-	Inverse    bool    // rope: rotate back
-	Eps        float64 // rmsnorm
-	C          float64 // scale: the factor; clip: the largest norm
-	Adam       Adam    // adamw
-	Stochastic bool    // adamw: round the new weights stochastically
-	Row        int     // sum of squares: row of slots
-	Leaf       int     // sum of squares: elements per slot
-	Runs       []Run   // sum of squares
+	Axis     Axis    // collectives; sharded operands whose offset depends on the rank
+	Copies   int     // all-reduce: among so many consecutive ranks of the axis, 0 is all
+	Step     int     // send, recv: distance to the peer on the axis
+	Lo, Hi   int     // all-reduce in place: flat elements [Lo,Hi)
+	Sharded  bool    // Lo, Hi, Runs and the elements of Rounding count in the whole of which the operand is the data rank's shard
+	Heads    Heads   // rope, attention
+	Rope     Rope    // rope
+	Inverse  bool    // rope: rotate back
+	Eps      float64 // rmsnorm
+	C        float64 // scale: the factor; clip: the largest norm
+	Adam     Adam    // adamw
+	Rounding         // adamw
+	Row      int     // sum of squares: row of slots
+	Leaf     int     // sum of squares: elements per slot
+	Runs     []Run   // sum of squares
 }
 
 // Phase says why an op is in the list.

@@ -3,6 +3,8 @@
 
 package program
 
+import "pleach/half"
+
 // Zeros is a fresh value of zeros that a step is judged by.
 func (b *Builder) Zeros(shape ...int) *Value {
 	return b.out(b.op(OpZero, Attr{}), "zero", TallyType, Same, shape...)
@@ -57,14 +59,47 @@ func (b *Builder) Clip(slots, weights, tally, apply *Value, limit float64) *Valu
 //	p ← p − lr·( m/(1−β₁ᵗ) / (√(v/(1−β₂ᵗ)) + eps) + decay·p )
 //
 // lr and t, the number of applied steps with this one, are inputs [1]: a
-// schedule needs no new program. Stochastic asks the engine to round the new p
-// by its counter-based generator, keyed by seed, step, name and global element
-// index, in the same pass.
+// schedule needs no new program. Each of p, m and v is f32 or bf16, whatever the
+// others are; the step is computed in float32, with the new m and v as they are
+// before they are rounded. How bf16 is rounded is what r says. sharded says that
+// p, m, v and g are the data rank's flat shard.
 // Loshchilov & Hutter, 2019, arXiv:1711.05101, algorithm 2.
-func (b *Builder) AdamW(p, m, v, g, report, lr, t *Value, c Adam, stochastic bool) {
+func (b *Builder) AdamW(p, m, v, g, report, lr, t *Value, c Adam, r Rounding, sharded bool) {
 	b.want(p.Len() == g.Len() && m.Len() == g.Len() && v.Len() == g.Len(), "adamw: got %v, %v, %v, %v", p, m, v, g)
-	op := b.op(OpAdamW, Attr{Adam: c, Stochastic: stochastic}, p, m, v, g, report, lr, t)
+	b.want(g.Type != half.BF16, "adamw: %v: want a sum in f32 at least", g)
+	op := b.op(OpAdamW, Attr{Adam: c, Rounding: r, Sharded: sharded}, p, m, v, g, report, lr, t)
 	b.into(op, p)
 	b.into(op, m)
 	b.into(op, v)
+}
+
+// Rounding says how AdamW rounds what it writes to bf16: the zero value to
+// nearest even, and stochastically so that the mean of what may be written is
+// the float32 number,
+//
+//	new value = upper half of (bits of the float32 number + r)
+//
+// as unsigned 32 bits, where r is a random number of 16 bits. A finite number
+// beyond the largest one of bf16 becomes that one; infinities and NaN stay. The r of element i, counted in the flat parameter
+// as the tensor rank holds it, at update t, for the state of a name, is number i
+// of the stream rng.New(Seed, "round "+name): the half i mod 2, low half first,
+// of word ⌊i/2⌋ mod 4 of its block t·2³² + ⌊i/8⌋. The names of the moments are
+// their own, so they draw other numbers than the parameter; see [Op.RoundedAs].
+//
+// A number is a function of seed, name, t and i and of nothing else: threads,
+// micro-batches, ZeRO and a resumed run draw the same ones, and ranks that hold
+// copies keep them equal.
+type Rounding struct {
+	Stochastic bool
+	Seed       uint64
+}
+
+// RoundedAs is the name under which output i of AdamW draws random numbers: that
+// of the state, or of the parameter that a shard was cut from.
+func (op *Op) RoundedAs(i int) string {
+	v := op.Out[i]
+	if v.Role == Temp && v.def != nil && v.def.Kind == OpShard {
+		v = v.def.In[0]
+	}
+	return v.Name
 }

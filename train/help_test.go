@@ -121,12 +121,17 @@ func (x trial) with(change func(*train.Job)) trial {
 // run runs a trial on an engine of its own.
 func (x trial) run(t testing.TB) (train.Result, *record, error) {
 	t.Helper()
-	e := cpu.New(cpu.Options{Threads: max(1, x.threads)})
+	e := x.engine()
 	defer e.Close()
 	j, log := x.job(t, e)
 	defer j.Data.Close()
 	r, err := train.Run(context.Background(), j)
 	return r, log, err
+}
+
+// engine is what a trial runs on.
+func (x trial) engine() engine.Engine {
+	return cpu.New(cpu.Options{Threads: max(1, x.threads)})
 }
 
 // must is run without an error.

@@ -41,10 +41,13 @@ type Job struct {
 	Spikes   Spikes
 
 	// Begin writes the first weights, and moments where they are kept, by the
-	// names and places that programs use. A run that resumes does not call it.
+	// names and places that programs use; they are rounded to the types of the run.
+	// A run that resumes does not call it.
 	Begin func(write func(name string, lo int, x []float32) error) error
 	// Updates is how many steps the moments that Begin writes have seen.
 	Updates int64
+	// Warnings are recorded when the run begins, or goes on.
+	Warnings []string
 	// Stop, where it is not 0, ends the run after this step as if its context had
 	// been cancelled.
 	Stop int64

@@ -268,11 +268,10 @@ func TestKept(t *testing.T) {
 			}
 			spec := j.Config.Spec
 			j.Begin = func(write func(string, int, []float32) error) error {
-				err := spec.Transfer(weightsOf(c), write)
-				if err != nil || !kept {
-					return err
+				if kept {
+					return train.Restore(c, spec, write)
 				}
-				return train.RestoreMoments(c, spec, write)
+				return spec.Transfer(weightsOf(c), write)
 			}
 		})
 		r, log := x.must(t)

@@ -69,7 +69,7 @@ func begin(j Job) (*run, error) {
 	r.flops = j.Config.Spec.TrainFLOPs(model.Batch{B: j.Rows, T: j.Batch.T})
 	info := j.Engine.Info()
 	r.state = State{
-		Seed: j.Seed, Recipe: j.Recipe, Engine: info.Engine, Level: info.Level, Mesh: axes(j.Layout.Mesh),
+		Seed: j.Seed, Recipe: j.Recipe, Types: j.types(), Engine: info.Engine, Level: info.Level, Mesh: axes(j.Layout.Mesh),
 		Length: j.Schedule.Length, Baseline: map[string]float64{},
 	}
 	if err := r.resume(); err != nil {
@@ -77,12 +77,16 @@ func begin(j Job) (*run, error) {
 	}
 	if r.result.Resumed == "" {
 		r.state.Updates = j.Updates
-		if err := j.Begin(r.write); err != nil {
+		if err := errors.Join(j.Begin(r.stepper.Write), r.stepper.Lost()); err != nil {
 			return nil, err
 		}
 	}
 	r.saved, r.scored, r.lasted = r.mark(), r.mark(), r.mark()
-	return r, r.emitStart()
+	err = r.emitStart()
+	for _, w := range j.Warnings {
+		r.warn(w)
+	}
+	return r, err
 }
 
 // resume goes on from the newest good checkpoint, if there is one.

@@ -5,6 +5,7 @@ package train
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,13 +15,13 @@ import (
 	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/model"
-	"pleach/program"
 	"pleach/weights"
 )
 
 // State is what a run must know to go on, beside weights and moments: the file
 // training/state.json.
 type State struct {
+	Types
 	Step     int64              `json:"step"`
 	Updates  int64              `json:"updates"` // steps that were applied: the t of AdamW
 	Tokens   int64              `json:"tokens"`
@@ -42,47 +43,47 @@ type State struct {
 // moments are the optimizer states of a parameter, by the prefix of their names.
 var moments = []string{"m.", "v."}
 
+// master begins the names of exact weights among them.
+const master = "master."
+
 // weightSources are the published tensors, read from the engine when they are
 // written.
 func (r *run) weightSources() []weights.Source {
 	var ts []weights.Source
 	for _, t := range r.Config.Tensors() {
-		ts = append(ts, r.source(t.Name, "", t, r.Save.DType))
+		ts = append(ts, r.source(t.Name, r.stepper.Exact(t.Param), t, r.Save.DType))
 	}
 	return ts
 }
 
 // boxes are the tensors of the optimizer state, in the shapes and with the names
-// of the model's. Where the published weights are rounded, the exact ones are
-// among them.
+// of the model's, each in the type that the run has it in. Where the published
+// weights are rounded, the exact ones are among them.
 func (r *run) boxes() []ckpt.Box {
-	prefixes := moments
-	if r.Save.DType != half.F32 {
-		prefixes = append([]string{""}, moments...)
-	}
 	var bs []ckpt.Box
-	for _, prefix := range prefixes {
+	add := func(prefix, param string, t model.Tensor) {
+		dtype, _ := r.stepper.Type(param)
+		bs = append(bs, ckpt.Box{Source: r.source(prefix+t.Name, param, t, dtype)})
+	}
+	for _, t := range r.Config.Tensors() {
+		exact := r.stepper.Exact(t.Param)
+		if dtype, _ := r.stepper.Type(exact); dtype != r.Save.DType && r.Save.DType != half.F32 {
+			add(master, exact, t)
+		}
+	}
+	for _, prefix := range moments {
 		for _, t := range r.Config.Tensors() {
-			name := "master." + t.Name
-			if prefix != "" {
-				name = prefix + t.Name
-			}
-			bs = append(bs, ckpt.Box{Source: r.source(name, prefix, t, half.F32)})
+			add(prefix, prefix+t.Param, t)
 		}
 	}
 	return bs
 }
 
-// source is a tensor, or a moment of one, as the engine has it.
-func (r *run) source(name, prefix string, t model.Tensor, dtype half.DType) weights.Source {
+// source is a tensor as the engine has it, in the weight or state of a name.
+func (r *run) source(name, from string, t model.Tensor, dtype half.DType) weights.Source {
 	return weights.Source{Name: name, DType: dtype, Shape: t.Shape, Read: func(lo, hi int, dst []float32) error {
-		return r.Engine.Read(program.Place{}, prefix+t.Param, t.Lo+lo, program.ArrayOf(dst[:hi-lo]))
+		return r.stepper.Read(from, t.Lo+lo, dst[:hi-lo])
 	}}
-}
-
-// write puts elements of a weight or state into the engine.
-func (r *run) write(name string, lo int, x []float32) error {
-	return r.Engine.Write(program.Place{}, name, lo, program.ArrayOf(x))
 }
 
 // save writes a checkpoint of the present step and returns its size in bytes.
@@ -103,10 +104,14 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 		return fault.Statef("train: resuming: the checkpoint holds another architecture: %+v, want %+v",
 			config.Spec, r.Config.Spec)
 	}
+	r.state.Types = Types{} // not in every state
 	if err := json.Unmarshal(c.State, &r.state); err != nil {
 		return fault.Statef("train: resuming: training/state.json: %w", err)
 	}
-	if err := r.restoreArrays(c); err != nil {
+	if err := r.sameTypes(); err != nil {
+		return err
+	}
+	if err := errors.Join(Restore(c, r.Config.Spec, r.stepper.Write), r.stepper.Lost()); err != nil {
 		return err
 	}
 	r.spikes.Recent, r.spikes.Length = r.state.Recent, r.state.Spike
@@ -120,39 +125,45 @@ func (r *run) restore(c *ckpt.Checkpoint) error {
 			r.state.Engine, r.state.Level, info.Engine, info.Level))
 		r.state.Engine, r.state.Level = info.Engine, info.Level
 	}
+	r.state.Types = r.types()
 	r.state.Recipe, r.state.Mesh = r.Recipe, axes(r.Layout.Mesh) // what may change has changed
 	return r.Data.Restore(r.state.Data)
 }
 
-// restoreArrays reads weights and moments. Weights come from their exact copies
-// where the published ones are rounded.
-func (r *run) restoreArrays(c *ckpt.Checkpoint) error {
-	exact := false
-	for _, name := range c.Names() {
-		exact = exact || strings.HasPrefix(name, "master.")
+// sameTypes refuses to go on from a checkpoint whose numbers are of other types:
+// to convert them is to begin another run.
+func (r *run) sameTypes() error {
+	if got, want := r.state.orF32(), r.types(); got != want {
+		return fault.Statef("train: resuming: the checkpoint is of a run in %v, this one is in %v: want the same, or a "+
+			"new run that begins with `model: {path: CHECKPOINT, state: kept}`, which converts", got, want)
 	}
-	err := r.Config.Transfer(func(t model.Tensor, lo int, dst []float32) error {
-		if exact {
-			return readBox(c, "master."+t.Name, t, lo, dst)
-		}
-		return c.Weights.ReadFinite(t.Name, lo, lo+len(dst), dst)
-	}, r.write)
-	if err != nil {
-		return fault.As(fault.State, err)
-	}
-	return RestoreMoments(c, r.Config.Spec, r.write)
+	return nil
 }
 
-// RestoreMoments reads the optimizer state of a checkpoint and hands it out by
-// the names and places that programs use.
-func RestoreMoments(c *ckpt.Checkpoint, s model.Spec, write func(name string, lo int, x []float32) error) error {
+// Restore reads weights and optimizer state of a checkpoint and hands them out by
+// the names and places that programs use. Weights come from their exact copies
+// where the published ones are rounded.
+func Restore(c *ckpt.Checkpoint, s model.Spec, write func(name string, lo int, x []float32) error) error {
+	exact := false
+	for _, name := range c.Names() {
+		exact = exact || strings.HasPrefix(name, master)
+	}
+	err := s.Transfer(func(t model.Tensor, lo int, dst []float32) error {
+		if exact {
+			return readBox(c, master+t.Name, t, lo, dst)
+		}
+		return c.Weights.ReadFinite(t.Name, lo, lo+len(dst), dst)
+	}, write)
 	for _, prefix := range moments {
-		err := s.Transfer(func(t model.Tensor, lo int, dst []float32) error {
+		if err != nil {
+			break
+		}
+		err = s.Transfer(func(t model.Tensor, lo int, dst []float32) error {
 			return readBox(c, prefix+t.Name, t, lo, dst)
 		}, func(param string, lo int, x []float32) error { return write(prefix+param, lo, x) })
-		if err != nil {
-			return fault.As(fault.State, err)
-		}
+	}
+	if err != nil {
+		return fault.As(fault.State, err)
 	}
 	return nil
 }
@@ -187,5 +198,6 @@ func OpenState(dir string) (*ckpt.Checkpoint, State, error) {
 		_ = c.Close()
 		return nil, s, fault.Statef("train: %s: training/state.json: %w", dir, err)
 	}
+	s.Types = s.orF32()
 	return c, s, nil
 }

@@ -17,6 +17,7 @@ import (
 // Stepper runs optimizer steps on one rank: a batch of rows in micro-batches
 // through accumulate, then update.
 type Stepper struct {
+	*engine.Floats     // reads weights and states
 	accumulate, update engine.Executable
 	acc, upd           *engine.Call
 	batch              model.Batch // of a micro-batch
@@ -41,7 +42,7 @@ func NewStepper(e engine.Engine, s model.Spec, l program.Layout, batch model.Bat
 	if err != nil {
 		return nil, err
 	}
-	st := &Stepper{batch: batch, acc: engine.NewCall(acc), upd: engine.NewCall(upd)}
+	st := &Stepper{Floats: engine.NewFloats(e, acc, upd), batch: batch, acc: engine.NewCall(acc), upd: engine.NewCall(upd)}
 	if st.accumulate, err = e.Compile(acc, 1); err != nil {
 		return nil, err
 	}
@@ -53,6 +54,32 @@ func NewStepper(e engine.Engine, s model.Spec, l program.Layout, batch model.Bat
 	st.lr, st.t, st.apply = scalar("lr"), scalar("t"), scalar("apply")
 	st.tokens, st.labels, st.positions = ids("tokens"), ids("labels"), ids("positions")
 	return st, nil
+}
+
+// Exact is the name under which the weights of a parameter are exact: that of its
+// master copy, if there is one.
+func (s *Stepper) Exact(param string) string {
+	if name := "master." + param; s.has(name) {
+		return name
+	}
+	return param
+}
+
+func (s *Stepper) has(name string) bool {
+	_, ok := s.Type(name)
+	return ok
+}
+
+// Write puts numbers into a weight or state, rounded to its type; into a weight
+// that has a master copy exactly there, and rounded beside it. Numbers that are
+// too large for bf16 are counted, for [engine.Floats.Lost].
+func (s *Stepper) Write(name string, lo int, x []float32) error {
+	if exact := s.Exact(name); exact != name {
+		if err := s.Floats.Write(exact, lo, x); err != nil {
+			return err
+		}
+	}
+	return s.Floats.Write(name, lo, x)
 }
 
 // Programs are those of a training step on one rank.

@@ -14,6 +14,7 @@ import (
 
 	"pleach/internal/fault"
 	"pleach/model"
+	"pleach/optim"
 )
 
 // bench measures this machine and what pleach makes of it.
@@ -62,13 +63,16 @@ bandwidth of the memory: a share above 100 % says that.`,
 		Example: `  pleach bench
   pleach bench --config quick --threads 1 --json > quick.json
   pleach bench --config quick --threads 1 --compare quick.json
+  pleach bench --precision bf16-sr
   pleach bench gemm --config d1024
   PLEACH_CPU=avx2 pleach bench ops`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return b.run(c, args) },
 	}
-	b.flags(c, true)
+	b.flags(c)
+	b.precisions = optim.Precisions()
 	f := c.Flags()
+	f.StringVar(&b.precision, "precision", optim.F32.String(), "of step, as in a recipe: "+strings.Join(b.precisions, ", "))
 	f.StringVar(&b.config, "config", "d512", "the model: quick, d512, d1024 or another preset")
 	f.IntVar(&b.rows, "rows", 4, "sequences of a step")
 	f.IntVar(&b.seq, "seq", 512, "ids of a sequence")
@@ -90,6 +94,9 @@ func (b *bench) run(c *cobra.Command, args []string) error {
 	}
 	if err := b.check(c); err != nil {
 		return err
+	}
+	if what != "step" && b.precision != optim.F32.String() {
+		return errUsage(c, "--precision: got %s with %s, want f32, or step", b.precision, what)
 	}
 	var old *oldReport
 	if b.compare != "" {

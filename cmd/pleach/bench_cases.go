@@ -135,7 +135,7 @@ func writeUpdate(b *program.Builder, p program.Param) {
 	b.SumSquares(weights, w, 0, p.Len(), false, runs)
 	report := b.Clip(slots, weights, tally, scalar("apply"), 1)
 	adam := program.Adam{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1}
-	b.AdamW(w, state("m"), state("v"), g, report, scalar("lr"), scalar("t"), adam, false)
+	b.AdamW(w, state("m"), state("v"), g, report, scalar("lr"), scalar("t"), adam, program.Rounding{}, false)
 	b.Clear(g)
 	b.Clear(tally)
 }

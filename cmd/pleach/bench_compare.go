@@ -43,7 +43,7 @@ func (old *oldReport) fits(b *bench, what string) error {
 	for _, f := range []struct{ name, got, want string }{
 		{"bench", old.Bench, what},
 		{"config", old.Config, b.config},
-		{"precision", old.Precision, "f32"},
+		{"precision", old.Precision, b.precision},
 		{"threads", fmt.Sprint(old.Threads), fmt.Sprint(b.threads)},
 		{"rows", number0(old.Rows), number0(b.rows)},
 		{"seq", number0(old.Seq), number0(b.seq)},

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pleach/data"
-	"pleach/engine"
 	"pleach/engine/cpu"
 	"pleach/internal/rng"
 	"pleach/model"
@@ -79,7 +78,7 @@ func (b *bench) step(ctx context.Context) (*stepReport, error) {
 	defer restrain(s.e.Engine)()
 	info := s.e.Info()
 	r := &stepReport{
-		Config: b.config, Precision: "f32", Threads: info.Threads, Bench: "step", Version: version, Level: info.Level,
+		Config: b.config, Precision: b.precision, Threads: info.Threads, Bench: "step", Version: version, Level: info.Level,
 		CPU: info.Device, Parameters: b.spec.Count(), Rows: b.rows, Seq: b.seq, Micro: p.Batch.B, Steps: b.steps,
 		Start: processAge().Seconds(),
 	}
@@ -132,9 +131,13 @@ func (r *stepReport) takeProfile(s *stepped) error {
 
 // stepped makes the model of the configuration on an engine.
 func (b *bench) stepped() (*stepped, plan.Plan, error) {
-	adamw := optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1}
+	in, err := optim.ParsePrecision(b.precision)
+	if err != nil {
+		return nil, plan.Plan{}, err
+	}
+	adamw := in.Apply(optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1})
 	p, err := plan.Choose(plan.Request{
-		Spec: b.spec, Layout: plain(), AdamW: adamw, Sequence: b.seq, Rows: b.rows, Micro: b.micro,
+		Spec: b.spec, Layout: in.Layout(), AdamW: adamw, Sequence: b.seq, Rows: b.rows, Micro: b.micro,
 		Threads: b.options().Threads,
 		Memory:  available(), Other: beside(),
 	}, predictor(b.options()))
@@ -144,7 +147,7 @@ func (b *bench) stepped() (*stepped, plan.Plan, error) {
 	s := &stepped{e: &profiler{Engine: cpu.New(b.options())}}
 	s.stepper, err = train.NewStepper(s.e, b.spec, p.Layout, p.Batch, adamw)
 	if err == nil {
-		err = randomWeights(s.e, b.spec)
+		err = randomWeights(s.stepper, b.spec)
 	}
 	if err != nil {
 		s.e.Close()
@@ -168,7 +171,7 @@ func (s *stepped) step() (seconds float64, err error) {
 // and the same million numbers, uniform with the usual standard deviation, again
 // and again. Those of a run that begins are all different, which takes longer to
 // make and no longer to train.
-func randomWeights(e engine.Engine, s model.Spec) error {
+func randomWeights(st *train.Stepper, s model.Spec) error {
 	draw := rng.New(0, "bench weights")
 	values := make([]float32, 1<<20-3) // no divisor of it is the width of a matrix
 	for i := range values {
@@ -185,7 +188,7 @@ func randomWeights(e engine.Engine, s model.Spec) error {
 		}
 		for lo := 0; lo < p.Len(); lo += len(from) {
 			piece := from[:min(len(from), p.Len()-lo)]
-			if err := e.Write(program.Place{}, p.Name, lo, program.ArrayOf(piece)); err != nil {
+			if err := st.Write(p.Name, lo, piece); err != nil {
 				return err
 			}
 		}

@@ -14,44 +14,55 @@ import (
 	"pleach/internal/fault"
 	"pleach/internal/unit"
 	"pleach/kernel"
+	"pleach/optim"
 	"pleach/program"
 )
 
 // compute is how a verb that uses a model is told to run it.
 type compute struct {
-	threads   int
-	precision string
-	level     kernel.Level
+	threads    int
+	precision  string
+	precisions []string // that the verb knows, if it has --precision
+	level      kernel.Level
 }
 
 // options are those of the engine that a verb starts.
 func (o *compute) options() cpu.Options { return cpu.Options{Level: o.level, Threads: o.threads} }
 
-// flags adds --threads, and --precision if the verb has it.
-func (o *compute) flags(c *cobra.Command, precision bool) {
+// flags adds --threads.
+func (o *compute) flags(c *cobra.Command) {
 	c.Flags().IntVar(&o.threads, "threads", 0, "threads to use; 0: as many as there are processors")
-	if precision {
-		c.Flags().StringVar(&o.precision, "precision", "auto", "number format to compute in: auto or f32")
-	}
 }
 
-// precisions are those of recipes; f32 is built.
-func precisions() []string { return []string{"auto", "f32", "mixed", "bf16", "bf16-sr"} }
+// asStored is the precision that the weights of a model have.
+const asStored = "auto"
+
+// precisionFlag adds --precision of a verb that runs a model which it does not
+// change.
+func (o *compute) precisionFlag(c *cobra.Command, preset string) {
+	o.precisions = []string{optim.F32.String(), optim.BF16.String(), asStored}
+	c.Flags().StringVar(&o.precision, "precision", preset,
+		"type to compute in: f32, bf16, or auto: bf16 if all weights of the model are, else f32")
+}
 
 func (o *compute) check(c *cobra.Command) error {
 	if o.threads < 0 {
 		return errUsage(c, "--threads: got %d, want 0 or more", o.threads)
 	}
-	switch o.precision {
-	case "", "auto", "f32":
-		run, err := options(o.threads)
-		o.threads, o.level = run.Threads, run.Level
-		return err
+	if o.precisions != nil && !slices.Contains(o.precisions, o.precision) {
+		return errUsage(c, "--precision: got %q, want one of %s", o.precision, strings.Join(o.precisions, ", "))
 	}
-	if slices.Contains(precisions(), o.precision) {
-		return errUsage(c, "--precision: %s is not built yet, want auto or f32", o.precision)
+	run, err := options(o.threads)
+	o.threads, o.level = run.Threads, run.Level
+	return err
+}
+
+// layout is that of one rank which runs a model in the precision asked for.
+func (o *compute) layout(m *source) program.Layout {
+	if o.precision == optim.BF16.String() || o.precision == asStored && m.halved() {
+		return optim.BF16.Layout()
 	}
-	return errUsage(c, "--precision: got %q, want one of %s", o.precision, strings.Join(precisions(), ", "))
+	return plain()
 }
 
 // interrupted is an error if the user has asked to stop.

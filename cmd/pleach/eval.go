@@ -19,6 +19,7 @@ import (
 	"pleach/eval"
 	"pleach/internal/fault"
 	"pleach/model"
+	"pleach/optim"
 )
 
 // measuring is what eval is told.
@@ -56,7 +57,8 @@ With --json a text is a line of
 			return o.run(c, args[0])
 		},
 	}
-	o.flags(c, false)
+	o.flags(c)
+	o.precisionFlag(c, optim.F32.String())
 	c.Flags().StringArrayVar(&o.texts, "perplexity", nil, "a text to measure, NAME=FILE; may be repeated")
 	c.Flags().IntVar(&o.sequence, "sequence", 0,
 		"ids of a window; 0: the model's positions, at most 4096, as far as memory goes")
@@ -145,7 +147,7 @@ func (o *measuring) window(c *cobra.Command, m *source) (int, error) {
 	}
 	most := min(m.config.MaxT, 4096)
 	for T := most; ; T /= 2 {
-		p, err := model.Score(m.config.Spec, plain(), 0, model.Batch{B: 1, T: T}, 0)
+		p, err := model.Score(m.config.Spec, o.layout(m), 0, model.Batch{B: 1, T: T}, 0)
 		if err != nil {
 			return 0, err
 		}

@@ -71,7 +71,7 @@ func (p *prepared) evaluation(e engine.Engine) (train.Evaluate, error) {
 		return train.Evaluate{}, nil
 	}
 	r, T := p.recipe.Evaluate, p.recipe.Data.Sequence
-	scorer, err := infer.NewScorer(e, p.model.Spec, plain(), model.Batch{B: p.scoredRows(), T: T}, 0)
+	scorer, err := infer.NewScorer(e, p.model.Spec, p.plan.Layout, model.Batch{B: p.scoredRows(), T: T}, 0)
 	if err != nil {
 		return train.Evaluate{}, err
 	}

@@ -50,7 +50,8 @@ by commas.`,
 			return o.run(c, args[0], args[1:])
 		},
 	}
-	o.flags(c, true)
+	o.flags(c)
+	o.precisionFlag(c, asStored)
 	c.Flags().StringVar(&o.ids, "ids", "", "the prompt as ids")
 	c.Flags().IntVar(&o.tokens, "tokens", 128, "most ids to add")
 	c.Flags().Float64Var(&o.how.Temperature, "temperature", 0,
@@ -162,7 +163,8 @@ func (o *generation) start(m *source, prompt int) (*cpu.Engine, *infer.Generator
 		return nil, nil, fault.Dataf("a prompt of %d ids, the model has %d positions", prompt, c.MaxT)
 	}
 	T := prompt + min(o.tokens, c.MaxT-prompt)
-	programs, err := infer.Programs(c.Spec, plain(), T)
+	layout := o.layout(m)
+	programs, err := infer.Programs(c.Spec, layout, T)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,9 +173,9 @@ func (o *generation) start(m *source, prompt int) (*cpu.Engine, *infer.Generator
 		return nil, nil, err
 	}
 	e := cpu.New(o.options())
-	g, err := infer.NewGenerator(e, c.Spec, plain(), T)
+	g, err := infer.NewGenerator(e, c.Spec, layout, T)
 	if err == nil {
-		err = m.load(e)
+		err = m.load(e, layout)
 	}
 	if err != nil {
 		e.Close()

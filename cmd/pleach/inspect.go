@@ -18,9 +18,11 @@ import (
 	"pleach/blob"
 	"pleach/ckpt"
 	"pleach/engine/cpu"
+	"pleach/half"
 	"pleach/infer"
 	"pleach/internal/unit"
 	"pleach/model"
+	"pleach/optim"
 	"pleach/program"
 	"pleach/train"
 )
@@ -53,7 +55,7 @@ it came from, which parameters decay, and the plan.`,
 			return inspectModel(c.OutOrStdout(), args[0], o.options())
 		},
 	}
-	o.flags(c, false)
+	o.flags(c)
 	c.AddCommand(newInspectProgram())
 	return c
 }
@@ -64,6 +66,7 @@ func (p *prepared) inspect(w io.Writer) error {
 		return printed(err)
 	}
 	p.describe(w)
+	p.warn(w)
 	return nil
 }
 
@@ -71,7 +74,7 @@ func (p *prepared) inspect(w io.Writer) error {
 func programNames() []string { return []string{"accumulate", "update", "score"} }
 
 func newInspectProgram() *cobra.Command {
-	var name string
+	var name, precision string
 	var engine bool
 	c := &cobra.Command{
 		Use:   "program RECIPE [key=value …]",
@@ -82,16 +85,24 @@ operands, shape, FLOPs, bytes and the memory alive. With --engine it prints what
 the CPU engine makes of them: the passes that fuse ops and what each has changed,
 then the steps that run, with packed copies and the place of every value in memory.`,
 		Example: `  pleach inspect program recipe.yaml --program accumulate
+  pleach inspect program recipe.yaml --program update --precision bf16-sr
   pleach inspect program recipe.yaml --program accumulate --engine`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if name != "" && !slices.Contains(programNames(), name) {
 				return errUsage(c, "--program: got %q, want one of %s", name, strings.Join(programNames(), ", "))
 			}
+			if precision != "" {
+				if _, err := optim.ParsePrecision(precision); err != nil {
+					return errUsage(c, "--precision: got %q, want one of %s", precision, strings.Join(optim.Precisions(), ", "))
+				}
+				args = append(args, "train.precision="+precision)
+			}
 			return withRecipe(c.Context(), args, func(p *prepared) error { return p.print(c.OutOrStdout(), name, engine) })
 		},
 	}
 	c.Flags().StringVar(&name, "program", "", "only this one: accumulate, update or score")
+	c.Flags().StringVar(&precision, "precision", "", "instead of the recipe's: "+strings.Join(optim.Precisions(), ", "))
 	c.Flags().BoolVar(&engine, "engine", false, "print the steps that the engine makes of it")
 	return c
 }
@@ -104,7 +115,7 @@ func (p *prepared) print(w io.Writer, name string, engine bool) error {
 		return err
 	}
 	T := p.recipe.Data.Sequence
-	score, err := model.Score(p.model.Spec, plain(), 0, model.Batch{B: p.scoredRows(), T: T}, 0)
+	score, err := model.Score(p.model.Spec, p.plan.Layout, 0, model.Batch{B: p.scoredRows(), T: T}, 0)
 	if err != nil {
 		return err
 	}
@@ -240,7 +251,11 @@ func (s *source) describeMemory(t table, run cpu.Options) error {
 	if err != nil {
 		return err
 	}
-	generate, err := infer.Programs(c.Spec, plain(), T)
+	layout := plain()
+	if s.halved() { // as generate does
+		layout = optim.BF16.Layout()
+	}
+	generate, err := infer.Programs(c.Spec, layout, T)
 	if err != nil {
 		return err
 	}
@@ -249,11 +264,11 @@ func (s *source) describeMemory(t table, run cpu.Options) error {
 		if err != nil {
 			return err
 		}
-		key, what := "memory", fmt.Sprintf("to score rows of %d", T)
+		key, what, in := "memory", fmt.Sprintf("to score rows of %d", T), half.F32
 		if i > 0 {
-			key, what = "", fmt.Sprintf("to generate up to %d ids", T)
+			key, what, in = "", fmt.Sprintf("to generate up to %d ids", T), layout.Compute
 		}
-		t.row(key, "%s %s (in f32)", unit.Bytes(m.Total()+beside()).Rounded(), what)
+		t.row(key, "%s %s (in %v)", unit.Bytes(m.Total()+beside()).Rounded(), what, in)
 	}
 	if have := available(); have > 0 {
 		t.row("", "%s free on this machine", unit.Bytes(have).Rounded())

@@ -44,7 +44,9 @@ type prepared struct {
 	loader    *data.Loader
 	texts     []heldOut // to evaluate
 	first     int32     // the id that stands before each of their documents
+	precision optim.Precision
 	adamw     optim.AdamW
+	warnings  []string
 	schedule  optim.Schedule
 	plan      plan.Plan
 	rows      int // of a step
@@ -215,9 +217,17 @@ func (p *prepared) setOptimizer() error {
 	if err != nil {
 		return p.recipe.Errorf("train.optimizer.adamw.except", "%v", err)
 	}
-	p.adamw = optim.AdamW{
+	if p.precision, err = optim.ParsePrecision(p.recipe.Train.Precision); err != nil {
+		return p.recipe.Errorf("train.precision", "%v", err)
+	}
+	p.adamw = p.precision.Apply(optim.AdamW{
 		Beta1: a.Betas[0], Beta2: a.Betas[1], Eps: a.Eps, Decay: a.Decay, Except: except,
-		Clip: float64(p.recipe.Train.Clip),
+		Clip: float64(p.recipe.Train.Clip), Seed: p.recipe.Seed, HalfMoments: a.State == half.BF16.String(),
+	})
+	p.warnings = p.recipe.Warnings()
+	if from, to := p.state.Types, train.TypesOf(p.precision.Layout(), p.adamw); p.kept != nil && from != to {
+		p.warnings = append(p.warnings, fmt.Sprintf("model.state: kept: the checkpoint is of a run in %v: its weights and "+
+			"moments are converted to %v", from, to))
 	}
 	return nil
 }
@@ -323,7 +333,7 @@ func (p *prepared) choosePlan() error {
 			return r.Errorf("train.recompute", "%v", err)
 		}
 	}
-	layout := plain()
+	layout := p.precision.Layout()
 	layout.Recompute = policy
 	req := plan.Request{
 		Spec: p.model.Spec, Layout: layout, AdamW: p.adamw, Sequence: r.Data.Sequence, Rows: p.rows,
@@ -372,7 +382,7 @@ func (p *prepared) job(e engine.Engine) train.Job {
 			Every: r.Checkpoint.Every, Keep: r.Checkpoint.Keep, Permanent: r.Checkpoint.Permanent, DType: half.F32,
 		},
 		Spikes: train.Spikes{Window: r.Train.Spikes.Window, Above: r.Train.Spikes.Above},
-		Begin:  p.begin, Updates: p.state.Updates,
+		Begin:  p.begin, Updates: p.state.Updates, Warnings: p.warnings,
 	}
 	if p.tokenizer != nil {
 		j.Files = p.tokenizer.Files()
@@ -387,11 +397,11 @@ func (p *prepared) job(e engine.Engine) train.Job {
 // begin writes the first weights: those of the model directory, with its moments
 // where they are kept, or random ones.
 func (p *prepared) begin(write func(name string, lo int, x []float32) error) error {
+	if p.kept != nil {
+		return train.Restore(p.kept, p.model.Spec, write)
+	}
 	if p.from != nil {
-		if err := p.model.Transfer(p.from.read, write); err != nil || p.kept == nil {
-			return err
-		}
-		return train.RestoreMoments(p.kept, p.model.Spec, write)
+		return p.model.Transfer(p.from.read, write)
 	}
 	in := model.Init{Std: p.recipe.Model.Init.Std, Residual: model.Residual(p.recipe.Model.Init.Residual)}
 	if err := in.Check(); err != nil {
@@ -447,8 +457,12 @@ func (p *prepared) sameRun() (resumes bool, err error) {
 	}
 	differ := slices.DeleteFunc(config.Diff(old, r), config.MayChange)
 	if len(differ) > 0 {
-		return false, fault.Statef("run directory %s: it is another run's, made with other values of %v; choose another `out`",
-			r.Out, differ)
+		hint := ""
+		if slices.Contains(differ, "train.precision") {
+			hint = "; to go on in another precision, begin a run with `model: {path: CHECKPOINT, state: kept}`"
+		}
+		return false, fault.Statef("run directory %s: it is another run's, made with other values of %v; choose another `out`%s",
+			r.Out, differ, hint)
 	}
 	return true, nil
 }

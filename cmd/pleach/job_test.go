@@ -69,6 +69,9 @@ func TestPlannedMemory(t *testing.T) {
 		{"train.recompute=full", "data.sequence=48"},
 		{"train.recompute=selective", "train.batch=6 sequences", "train.micro=3 sequences", "engine.cpu.threads=2"},
 		{"model.tied=true", "model.layers=3", "evaluate.perplexity.held=held.txt"},
+		{"train.precision=mixed", "evaluate.perplexity.held=held.txt"},
+		{"train.precision=bf16-sr", "train.optimizer.adamw.state=bf16", "train.recompute=full"},
+		{"train.precision=bf16-sr", "model.tied=true", "train.recompute=selective", "evaluate.perplexity.held=held.txt"},
 		{"model.width=48", "model.heads=6", "model.kv_heads=2", "model.ffn=100", "evaluate.perplexity.held=held.txt"},
 	} {
 		r, err := config.Load(sized(t, tiny), overrides)

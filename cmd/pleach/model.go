@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,13 +121,25 @@ func (s *source) needTokenizer() (*token.Tokenizer, error) {
 
 func (s *source) close() { _ = s.tensors.Close() }
 
+// halved reports whether all weights are bf16.
+func (s *source) halved() bool {
+	for _, t := range s.tensors.Tensors() {
+		if t.DType != half.BF16 && !s.config.Ignored(t.Name) {
+			return false
+		}
+	}
+	return true
+}
+
 // load writes the weights into an engine that has compiled a program of this
-// model. Weights that are not finite are refused by name.
-func (s *source) load(e engine.Engine) error {
-	err := s.config.Transfer(s.read, func(name string, lo int, x []float32) error {
-		return e.Write(program.Place{}, name, lo, program.ArrayOf(x))
-	})
-	if err != nil {
+// model in a layout, rounded to its type. Weights that are not finite are refused
+// by name, and those that are too large for bf16 by number.
+func (s *source) load(e engine.Engine, l program.Layout) error {
+	f := engine.NewFloats(e)
+	for _, p := range s.config.Whole() {
+		f.Declare(p.Name, l.Compute)
+	}
+	if err := errors.Join(s.config.Transfer(s.read, f.Write), f.Lost()); err != nil {
 		return fmt.Errorf("loading model %s: %w", s.dir, err)
 	}
 	return nil

@@ -172,7 +172,7 @@ func (q *quickstart) sample(ctx context.Context, dir, prompt string) (string, er
 	if err != nil {
 		return "", err
 	}
-	if err := m.load(e); err != nil {
+	if err := m.load(e, plain()); err != nil {
 		return "", err
 	}
 	how := infer.Sampling{Temperature: sampleTemperature, Seed: sampleSeed}

@@ -15,6 +15,7 @@ import (
 
 	"pleach/infer"
 	"pleach/internal/fault"
+	"pleach/optim"
 )
 
 // mostTop bounds the memory and the length of a line that --top takes.
@@ -49,7 +50,8 @@ knows them.`,
 			return scoreRows(c, o, args[0], args[1], top)
 		},
 	}
-	o.flags(c, true)
+	o.flags(c)
+	o.precisionFlag(c, optim.F32.String())
 	c.Flags().IntVar(&top, "top", 0, "list so many most probable ids after each position")
 	return c
 }

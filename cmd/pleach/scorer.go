@@ -117,11 +117,11 @@ func shapeFor(longest, total, before, most int) model.Batch {
 // grow compiles a program of a shape, or of fewer rows where memory is short.
 // The first time it loads the weights.
 func (s *scorer) grow(b model.Batch) error {
-	c := s.source.config
+	c, layout := s.source.config, s.layout(s.source)
 	var p *program.Program
 	for ; ; b.B = 1 {
 		var err error
-		if p, err = model.Score(c.Spec, plain(), 0, b, s.top); err != nil {
+		if p, err = model.Score(c.Spec, layout, 0, b, s.top); err != nil {
 			return err
 		}
 		what := fmt.Sprintf("model %s with %d rows of %d ids", s.source.dir, b.B, b.T)
@@ -141,7 +141,7 @@ func (s *scorer) grow(b model.Batch) error {
 	if first {
 		s.engine, s.undo = cpu.New(s.options()), func() {}
 	}
-	score, err := infer.NewScorer(s.engine, c.Spec, plain(), b, s.top)
+	score, err := infer.NewScorer(s.engine, c.Spec, layout, b, s.top)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *scorer) grow(b model.Batch) error {
 	s.undo()
 	s.undo = restrain(s.engine)
 	if first {
-		return s.source.load(s.engine)
+		return s.source.load(s.engine, layout)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ transformers load. The special tokens come first.`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args) },
 	}
-	o.flags(c, false)
+	o.flags(c)
 	c.Flags().IntVar(&o.size, "size", 0, "tokens to learn, with 256 bytes and the special ones")
 	c.Flags().StringVar(&o.out, "out", "", "folder to write to, empty or new")
 	c.Flags().StringVar(&o.field, "field", "text", "of a JSONL line, the text")

@@ -17,6 +17,7 @@ import (
 	"pleach/blob"
 	"pleach/config"
 	"pleach/engine/cpu"
+	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/internal/unit"
 	"pleach/track"
@@ -130,8 +131,16 @@ func (p *prepared) dryRun(stdout, stderr io.Writer) error {
 		return printed(err)
 	}
 	p.describe(stderr)
+	p.warn(stderr)
 	_, err := p.sameRun()
 	return err
+}
+
+// warn prints what a run that begins would warn of.
+func (p *prepared) warn(w io.Writer) {
+	for _, what := range p.warnings {
+		fmt.Fprintf(w, "warning: %s\n", what)
+	}
 }
 
 // describe says what a run is and takes.
@@ -143,6 +152,7 @@ func (p *prepared) describe(w io.Writer) {
 	tokens := p.steps * int64(p.rows*p.plan.Batch.T)
 	fmt.Fprintf(w, "run: %d steps of %d sequences of %d: %s tokens; micro-batches of %d, recomputation %v\n",
 		p.steps, p.rows, p.plan.Batch.T, amount(float64(tokens)), p.plan.Batch.B, p.plan.Layout.Recompute)
+	fmt.Fprintf(w, "precision: %v\n", train.TypesOf(p.plan.Layout, p.adamw))
 	for _, g := range p.adamw.Groups(s.Whole()) {
 		fmt.Fprintf(w, "%v\n", g)
 	}
@@ -150,7 +160,26 @@ func (p *prepared) describe(w io.Writer) {
 		unit.Bytes(p.plan.Total()).Rounded(), unit.Bytes(m.State).Rounded(), unit.Bytes(m.Arena).Rounded(),
 		unit.Bytes(m.Input+m.Scratch+p.plan.Other).Rounded())
 	fmt.Fprintf(w, "work: %.3g GFLOP a step, %.3g TFLOP in all; checkpoints of %v\n",
-		float64(p.plan.FLOPs)/1e9, float64(p.plan.FLOPs)*float64(p.steps)/1e12, unit.Bytes(12*s.Count()).Rounded())
+		float64(p.plan.FLOPs)/1e9, float64(p.plan.FLOPs)*float64(p.steps)/1e12, unit.Bytes(p.saved()*s.Count()).Rounded())
+}
+
+// saved is the bytes of a parameter in a checkpoint: as it is published, its
+// moments, and the exact weight where the published one is rounded.
+func (p *prepared) saved() int {
+	published, exact, moments := half.F32.Size(), half.F32.Size(), half.F32.Size()
+	if p.recipe.Checkpoint.DType == half.BF16.String() {
+		published = half.BF16.Size()
+	}
+	if p.precision.Weights() == half.BF16 && !p.adamw.Master {
+		exact = half.BF16.Size()
+	}
+	if p.adamw.HalfMoments {
+		moments = half.BF16.Size()
+	}
+	if exact <= published {
+		exact = 0
+	}
+	return published + exact + 2*moments
 }
 
 // sinks are several as one.

@@ -18,6 +18,8 @@ type opCase struct {
 	columns     int     // outputs have so many columns of different meaning; 0 is 1
 	slack       float64 // the tolerance is so many times as large, where the sizes of intermediate numbers ask for it
 	floor       float64 // arrays count as this large at least: what cancels has the error of its terms
+	inner       float64 // in bf16: all results have an error of so many places, as the op may round what it multiplies
+	only        bool    // in bf16 alone
 }
 
 // split is want and got, apart for columns of different meaning.
@@ -44,18 +46,18 @@ var opCases = []opCase{
 	{name: "rmsnorm/zeros", build: rmsNormZeros, floor: 1, explanation: "a row of zeros stays zero: eps stands in the root"},
 	{name: "rope", build: rope, explanation: "query and key heads turn by their position, value heads do not; " +
 		"all scalings; the gradient turns back"},
-	{name: "attention", build: attention, explanation: "a token sees the tokens of its document up to itself; " +
+	{name: "attention", build: attention, inner: 2, explanation: "a token sees the tokens of its document up to itself; " +
 		"query heads share key heads in groups, whose gradients add up"},
-	{name: "attention.cached", build: cachedAttention, explanation: "all tokens are appended first, then each sees " +
+	{name: "attention.cached", build: cachedAttention, inner: 2, explanation: "all tokens are appended first, then each sees " +
 		"its sequence up to its position; other places of the cache stay"},
 	{name: "swiglu", build: swiGLU, explanation: "gate before up; far from zero neither overflows"},
 	{name: "add", build: add, explanation: "y = x + z, and both get the gradient; x + x counts twice"},
 	{name: "add/into", build: addInto, explanation: "states of any type are added to in place"},
 	{name: "scale", build: scale, explanation: "y = c·x, dx = c·dy"},
 	{name: "cast", build: cast, explanation: "values are rounded to the other type, or copied"},
-	{name: "head.loss", build: headLoss, floor: 1, explanation: "loss = lse − z[label], zero where masked; the tally and dw " +
+	{name: "head.loss", build: headLoss, floor: 1, inner: 1, explanation: "loss = lse − z[label], zero where masked; the tally and dw " +
 		"are added to; masked tokens have no gradient"},
-	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, explanation: "logits of hundreds neither overflow nor vanish"},
+	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, inner: 1, explanation: "logits of hundreds neither overflow nor vanish"},
 	{name: "head.top", build: headTop, columns: 2, explanation: "the k largest logits, larger first, the lowest word " +
 		"among equals"},
 	{name: "zero", build: zero, explanation: "a cleared value is zero whatever it held"},
@@ -67,6 +69,9 @@ var opCases = []opCase{
 	{name: "clip", build: clip, columns: program.ReportLen, explanation: "the report: no NaN, no count of zero and no " +
 		"apply of zero is applied; no limit never clips"},
 	{name: "adamw", build: adamW, explanation: "decoupled decay, bias correction by t; nothing where the report says so"},
+	{name: "adamw/master", build: adamWMaster, explanation: "a master copy is updated, and rounded into the weights"},
+	{name: "adamw/stochastic", build: adamWStochastic, only: true, explanation: "weights, and moments that are bf16, are " +
+		"one of the two neighbours of the exact number"},
 }
 
 func embed(d *draw) {
@@ -176,7 +181,11 @@ func scale(d *draw) {
 
 func cast(d *draw) {
 	x := d.temp("x", d.words(), d.size())
-	d.out(d.b.Cast(x, half.F64), d.b.Cast(d.b.Cast(x, half.F64), half.F32))
+	wider := half.F64
+	if d.kind == half.BF16 {
+		wider = half.F32
+	}
+	d.out(d.b.Cast(x, wider), d.b.Cast(d.b.Cast(x, wider), d.kind))
 	d.b.UpdatePhase()
 	d.b.CastInto(d.weight("w", x.Len()), d.sum("master", x.Len()))
 }
@@ -212,7 +221,8 @@ func headTop(d *draw) {
 	for _, v := range []*program.Value{x, w} {
 		d.values(v, func(int) float64 { return float64(d.IntN(5) - 2) })
 	}
-	lse := d.input("lse", N)
+	lse := d.b.Input("lse", half.F32, N)
+	d.noise(lse)
 	d.out(d.b.HeadTop(x, w, lse, min(V, []int{1, 2, 5, 20}[d.IntN(4)])))
 }
 
@@ -253,6 +263,8 @@ func sumSquares(d *draw) {
 	for range 2 {
 		d.b.SumSquares(slots, x, d.IntN(rows), (n+leaves-1)/leaves, false, runs)
 	}
+	w := d.weight("w", d.size())
+	d.b.SumSquares(slots, w, 0, w.Len(), false, []program.Run{{Lo: 0, Hi: w.Len(), Copies: 1, Weight: 1}})
 	d.out(slots)
 }
 
@@ -273,13 +285,29 @@ func clip(d *draw) {
 }
 
 func adamW(d *draw) {
-	d.b.UpdatePhase()
 	n := d.words() * d.size()
-	w, m, g, v := d.weight("w", n), d.sum("m", n), d.sum("g", n), d.sum("v", n)
-	d.values(v, func(int) float64 { return d.NormFloat64() * d.NormFloat64() * 0.1 })
-	for i, x := range program.View[float32](d.data["v"]) {
-		program.View[float32](d.data["v"])[i] = max(x, 0)
-	}
+	d.adam(d.weight("w", n), half.F32, program.Rounding{})
+}
+
+func adamWMaster(d *draw) {
+	n := d.words() * d.size()
+	master := d.sum("master.w", n)
+	d.adam(master, half.F32, program.Rounding{})
+	d.b.CastInto(d.weight("w", n), master)
+}
+
+func adamWStochastic(d *draw) {
+	n := d.words() * d.size()
+	moments := []half.DType{half.F32, half.BF16}[d.n%2]
+	d.adam(d.weight("w", n), moments, program.Rounding{Stochastic: true, Seed: d.Uint64()})
+}
+
+// adam appends an update of w, with moments of a type.
+func (d *draw) adam(w *program.Value, moments half.DType, r program.Rounding) {
+	d.b.UpdatePhase()
+	n := w.Len()
+	m, v := d.b.State("m", moments, program.Same, n), d.b.State("v", moments, program.Same, n)
+	d.values(v, func(int) float64 { return max(0, d.NormFloat64()*d.NormFloat64()*0.1) })
 	apply := 1.0
 	if d.n == 3 {
 		apply = 0
@@ -288,7 +316,7 @@ func adamW(d *draw) {
 		return []float64{0.03, 2, 3, 40, apply, 7}[i]
 	})
 	t := []float64{1, 2, 100, 1e6}[d.IntN(4)]
-	d.b.AdamW(w, m, v, g, report, d.scalar("lr", 0.01), d.scalar("t", t), program.Adam{
+	d.b.AdamW(w, m, v, d.sum("g", n), report, d.scalar("lr", 0.01), d.scalar("t", t), program.Adam{
 		Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1 * float64(d.IntN(2)),
-	}, false)
+	}, r, false)
 }

@@ -20,6 +20,9 @@ var contractCases = []struct {
 	explanation string
 	run         func(s *suite, t *testing.T)
 }{
+	{"numbers of rounding", "stochastic rounding adds the stated random numbers: those of seed, name, step and element", (*suite).roundingNumbers},
+	{"mean of rounding", "the mean of what is rounded stochastically is the number; a second run has the same bits", (*suite).roundingMean},
+	{"ends of rounding", "no finite number becomes infinite; infinities and NaN stay", (*suite).roundingLargest},
 	{"slots", "halves of several micro-batches in the order of a pipeline give the bits of one after the other", (*suite).slots},
 	{"recompute", "what is computed again has the bits it had, so the policy changes none", (*suite).recompute},
 	{"step", "two micro-batches and an update are those of the oracle", (*suite).wholeStep},
@@ -78,16 +81,30 @@ func (s *suite) wholeStep(t *testing.T) {
 	st.clearSums()
 	got, gotHeld := st.run(t, s.engine(t), 1)
 	want, wantHeld := st.run(t, oracle.New(), 1)
+	report, held := s.stepTolerance()
 	for i, w := range want {
-		if r := distance([]float64{w}, got[i:i+1], 0); !(r <= s.Tolerance) {
+		if r := distance([]float64{w}, got[i:i+1], 0); !(r <= report) {
 			t.Errorf("report[%d]: got %g, want %g", i, got[i], w)
 		}
 	}
-	for i, w := range wantHeld { // the update divides by the root of squares
-		if r := distance(wide(w.Array), wide(gotHeld[i].Array), 1e-3); !(r <= 1e3*s.Tolerance) {
+	for i, w := range wantHeld {
+		if r := distance(wide(w.Array), wide(gotHeld[i].Array), 1e-3); !(r <= held) {
 			t.Errorf("%s: relative error %g", w.name, r)
 		}
 	}
+}
+
+// stepTolerance is the relative error of the report of a whole step, and of what
+// is held after it. The update divides by the root of squares. In bf16 losses and
+// norms are those of activations that may be off by a place here and there, and
+// an element of a gradient that is nearly zero may have the other sign: its
+// weight moves by the learning rate of 0.01 in the other direction, which is a
+// twentieth of the largest weight.
+func (s *suite) stepTolerance() (report, held float64) {
+	if s.kind == half.BF16 && s.Tolerance > 0 {
+		return 2 * place, 0.06
+	}
+	return s.Tolerance, 1e3 * s.Tolerance
 }
 
 // clearSums starts the step from sums of zero.

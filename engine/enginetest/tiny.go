@@ -89,7 +89,7 @@ func (d *draw) optimizer(accumulate *program.Program) {
 	report := b.Clip(slots, weights, tally, apply, 1)
 	for i, w := range ws {
 		m, v := d.sum("m."+w.Name, w.Len()), d.sum("v."+w.Name, w.Len())
-		b.AdamW(w, m, v, sums[i], report, lr, t, program.Adam{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Decay: 0.1}, false)
+		b.AdamW(w, m, v, sums[i], report, lr, t, program.Adam{Beta1: 0.9, Beta2: 0.99, Eps: 1e-8, Decay: 0.1}, program.Rounding{}, false)
 		b.Clear(sums[i])
 	}
 	b.Clear(tally)

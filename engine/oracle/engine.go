@@ -13,8 +13,9 @@ import (
 )
 
 // Engine is the oracle behind the contract of package engine: one rank, float64
-// inside whatever the types of a program are. Arrays are converted where they
-// come in and go out, rounding once. Memory that no op has written yet, and
+// inside whatever the types of a program are, except that what an op writes to a
+// value of type bf16 is rounded there: that is part of the program. Arrays are
+// converted where they come in and go out, rounding once. Memory that no op has written yet, and
 // temporaries that the plan calls free, are NaN.
 type Engine struct {
 	rank   Rank
@@ -237,6 +238,10 @@ func toWide(x []float64, a program.Array) {
 		for i, v := range program.View[int32](a) {
 			x[i] = float64(v)
 		}
+	case half.BF16:
+		for i, v := range program.View[uint16](a) {
+			x[i] = float64(half.FromBF16(v))
+		}
 	default:
 		copy(x, program.View[float64](a))
 	}
@@ -252,6 +257,10 @@ func fromWide(a program.Array, x []float64) {
 	case half.I32:
 		for i := range program.View[int32](a) {
 			program.View[int32](a)[i] = int32(x[i])
+		}
+	case half.BF16:
+		for i := range program.View[uint16](a) {
+			program.View[uint16](a)[i] = half.ToBF16(float32(x[i]))
 		}
 	default:
 		copy(program.View[float64](a), x)

@@ -9,9 +9,10 @@ import (
 	"pleach/engine"
 	"pleach/engine/enginetest"
 	"pleach/engine/oracle"
+	"pleach/half"
 )
 
 func TestContract(t *testing.T) {
 	open := func(*testing.T) engine.Engine { return oracle.New() }
-	enginetest.Run(t, open, enginetest.Options{})
+	enginetest.Run(t, open, enginetest.Options{Types: []half.DType{half.F32, half.BF16}})
 }

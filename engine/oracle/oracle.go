@@ -88,7 +88,9 @@ func (r *Rank) Run(p *program.Program, half program.Half, f Frame) {
 		if run == nil {
 			panic(fmt.Sprintf("oracle: no %v", op.Kind))
 		}
-		run(&call{r, op, r.slices(op.In, f), r.slices(op.Out, f)})
+		c := &call{r, op, r.slices(op.In, f), r.slices(op.Out, f)}
+		run(c)
+		c.round()
 		f.done(i)
 	}
 }

@@ -106,7 +106,7 @@ func updateRuns() []run {
 				s := func(name string) *program.Value { return b.State(name, half.F64, program.Same, 1) }
 				p := b.Param("p", half.F64, program.Same, 1)
 				b.AdamW(p, s("m"), s("v"), s("g"), report, f64(b, "lr", 1), f64(b, "t", 1),
-					program.Adam{Beta1: 0.5, Beta2: 0.75, Eps: 0.25, Decay: 0.1}, false)
+					program.Adam{Beta1: 0.5, Beta2: 0.75, Eps: 0.25, Decay: 0.1}, program.Rounding{}, false)
 				return []*program.Value{report}
 			},
 			mem: on(map[string][]float64{

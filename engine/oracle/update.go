@@ -59,6 +59,7 @@ func adamW(c *call) {
 	}
 	scale, lr, t, a := report[program.ReportScale], c.in[5][0], c.in[6][0], c.op.Attr.Adam
 	b1, b2 := 1-math.Pow(a.Beta1, t), 1-math.Pow(a.Beta2, t)
+	defer c.roundStochastically(uint64(t))
 	for i := range p {
 		gi := scale * g[i]
 		m[i] = a.Beta1*m[i] + (1-a.Beta1)*gi
