@@ -55,6 +55,10 @@ var passes = []pass{
 		following(program.OpRoPE, []program.Kind{program.OpAttentionGrad}, sameHeads),
 	},
 	{
+		"publish", "an update rounds the new weights while they are in the caches", true,
+		(*schedule).fusePublish,
+	},
+	{
 		"clear", "an update clears a gradient sum while it is in the caches", true,
 		(*schedule).fuseClear,
 	},
@@ -280,6 +284,24 @@ func (u *uses) sole(v *program.Value, k program.Kind) int {
 		return -1
 	}
 	return r[0]
+}
+
+// fusePublish appends the op that rounds new weights of float32 to bf16 to the update
+// that it follows.
+func (s *schedule) fusePublish() (changed []*step) {
+	for i, st := range s.steps {
+		if i == 0 || s.steps[i-1] == nil {
+			continue
+		}
+		up, op := s.steps[i-1], st.first()
+		if up.first().Kind == program.OpAdamW && op.Kind == program.OpCast && op.In[0] == up.first().In[0] &&
+			!halved(op.In[0]) && halved(op.Out[0]) {
+			up.ops, up.out = append(up.ops, op), append(slices.Clip(up.out), op.Out[0])
+			s.steps[i] = nil
+			changed = append(changed, up)
+		}
+	}
+	return changed
 }
 
 // fuseClear appends the op that clears a gradient sum to the update that reads it,

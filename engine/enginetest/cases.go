@@ -57,7 +57,7 @@ var opCases = []opCase{
 	{name: "cast", build: cast, explanation: "values are rounded to the other type, or copied"},
 	{name: "head.loss", build: headLoss, floor: 1, inner: 1, explanation: "loss = lse − z[label], zero where masked; the tally and dw " +
 		"are added to; masked tokens have no gradient"},
-	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, inner: 1, explanation: "logits of hundreds neither overflow nor vanish"},
+	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, inner: 2, explanation: "logits of hundreds neither overflow nor vanish"},
 	{name: "head.top", build: headTop, columns: 2, explanation: "the k largest logits, larger first, the lowest word " +
 		"among equals"},
 	{name: "zero", build: zero, explanation: "a cleared value is zero whatever it held"},
