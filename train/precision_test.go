@@ -56,7 +56,6 @@ func (x trial) in(m mode) trial {
 // TestPrecisions: twenty steps in every precision stay in a band around PyTorch's
 // float32 and float64; the precisions are told apart.
 func TestPrecisions(t *testing.T) {
-	built(t)
 	want := golden.ReadLines[golden.Step](t, filepath.Join(plain(), "want.jsonl"))
 	ends := map[float64]mode{}
 	for _, m := range modes {
@@ -80,7 +79,6 @@ func TestPrecisions(t *testing.T) {
 // TestPrecisionBits: in every precision micro-batches, threads and recomputation
 // change no bit, nor does being stopped and going on at any step.
 func TestPrecisionBits(t *testing.T) {
-	built(t)
 	for _, m := range modes {
 		first := trial{steps: 6, store: memory()}.in(m)
 		r, log := first.must(t)
@@ -118,7 +116,6 @@ func TestPrecisionBits(t *testing.T) {
 // has it in, and an exact copy of weights only where the published ones are
 // rounded.
 func TestPrecisionTypes(t *testing.T) {
-	built(t)
 	for _, tt := range []struct {
 		mode
 		save, master, moments half.DType // F64: there is none
@@ -166,7 +163,6 @@ func TestPrecisionTypes(t *testing.T) {
 // TestPrecisionRefused: a run does not go on in another precision; one that
 // begins with the state of another converts it, and goes on where that was.
 func TestPrecisionRefused(t *testing.T) {
-	built(t)
 	all := append([]mode{{}}, modes...)
 	disk := t.TempDir()
 	x := trial{steps: 8, stop: 4, store: blob.Local(disk)}.in(modes[0]).with(func(j *train.Job) { j.Schedule.Shape = "constant" })
@@ -217,7 +213,6 @@ func keep(t *testing.T, dir string) func(j *train.Job) {
 // TestBeyond: weights that bf16 has no numbers for are counted and refused;
 // float32 takes them.
 func TestBeyond(t *testing.T) {
-	built(t)
 	for _, m := range modes {
 		x := trial{steps: 1}.in(m).with(func(j *train.Job) {
 			begin := j.Begin
@@ -233,13 +228,5 @@ func TestBeyond(t *testing.T) {
 		if fault.Exit(err) != 3 || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%v: got %v (exit %d), want %q", m, err, fault.Exit(err), want)
 		}
-	}
-}
-
-// built skips a test where the engine has no bf16 yet.
-func built(t *testing.T) {
-	t.Helper()
-	if _, _, err := (trial{steps: 1}).in(modes[0]).run(t); err != nil && strings.Contains(err.Error(), "not built for this type") {
-		t.Skip(err)
 	}
 }
