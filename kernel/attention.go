@@ -119,12 +119,11 @@ func (f *forward) tile(t, t1, u0 int) {
 	f.scores(f.s, f.q.from(t-f.t0), f.keys, see, n)
 	see.mask(f.s, n)
 	top, sum := f.top[t-f.t0:][:n], f.sum[t-f.t0:][:n]
-	f.level.softmaxRows(f.s, attnTile, n, f.scale, top, sum, f.corr[:n])
+	p := f.softmax(f.s, n, f.scale, top, sum, f.corr[:n], f.probs)
 	out, more := f.o[(t-f.t0)*f.ldo:], u0 > first
 	if more && !allOnes(f.corr[:n]) {
 		f.level.scaleRows(out, f.ldo, n, f.K, f.corr[:n])
 	}
-	p := f.rounded(f.s, n, f.probs)
 	see.groups(n, func(i, rows, end int) {
 		f.mul.block(out[i*f.ldo:], p.from(i).x, f.values, rows, f.K, 0, f.steps(end), f.ldo, p.ld, 1, more)
 	})

@@ -77,25 +77,43 @@ func (f *format) left(x Numbers, n, K, ld int, buf []float32) left {
 	return left{buf, steps}
 }
 
-// rounded is n rows of a tile [attnTile,attnTile] as an operand: the tile itself,
-// rounded if the other operand is of bf16, or pairs in buf.
-func (f *format) rounded(s []float32, n int, buf []float32) left {
-	switch x := s[:n*attnTile]; {
-	case !f.half:
-	case f.level.paired():
-		f.level.Narrow(asBF16(buf)[:len(x)], x)
+// softmax is softmaxRows of a tile [attnTile,attnTile], with what it makes as an
+// operand: the tile itself, rounded if the other operand is of bf16, or pairs in buf.
+func (f *format) softmax(s []float32, n int, scale float32, top, sum, corr, buf []float32) left {
+	if f.half && f.level.paired() {
+		f.level.softmaxHalf(asBF16(buf), s, attnTile, n, scale, top, sum, corr)
 		return left{buf, attnTile / 2}
-	default:
+	}
+	f.level.softmaxRows(s, attnTile, n, scale, top, sum, corr)
+	f.round(s[:n*attnTile])
+	return left{s, attnTile}
+}
+
+// softmaxGrad is softmaxGradRows, likewise for two tiles.
+func (f *format) softmaxGrad(
+	p, d []float32, n int, scale float32, lse, delta []float32, bufs [2][]float32,
+) (pairsP, pairsD left) {
+	if f.half && f.level.paired() {
+		f.level.softmaxGradHalf(asBF16(bufs[0]), asBF16(bufs[1]), p, d, attnTile, n, scale, lse, delta)
+		return left{bufs[0], attnTile / 2}, left{bufs[1], attnTile / 2}
+	}
+	f.level.softmaxGradRows(p, d, attnTile, n, scale, lse, delta)
+	f.round(p[:n*attnTile])
+	f.round(d[:n*attnTile])
+	return left{p, attnTile}, left{d, attnTile}
+}
+
+func (f *format) round(x []float32) {
+	if f.half {
 		f.level.Round(x, x)
 	}
-	return left{s, attnTile}
 }
 
 // turned is n rows of a tile as the left operand of a product that sums over rows:
 // [steps,attnTile].
-func (f *format) turned(s []float32, p left, n int, buf []float32) []float32 {
+func (f *format) turned(p left, n int, buf []float32) []float32 {
 	if !f.half || !f.level.paired() {
-		return s
+		return p.x
 	}
 	f.level.stageRows(buf, asBF16(p.x[:n*p.ld]), attnTile, n, attnTile, attnTile)
 	return buf

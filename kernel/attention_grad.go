@@ -59,7 +59,8 @@ func (l Level) AttentionGrad(dqkv, qkv, o Numbers, lse []float32, do Numbers, po
 		b.ld = a.K
 		b.dq, b.dk, b.dv = take(T*a.K), take(T*a.K), take(T*a.K)
 		b.widened = [2][]float32{take(T * a.K), take(T * a.K)}
-		b.operand, b.columnsOf = take(attnTile*attnTile), take(attnTile*attnTile)
+		b.operands = [2][]float32{take(attnTile * attnTile / 2), take(attnTile * attnTile / 2)}
+		b.columnsOf = take(attnTile * attnTile)
 		b.row = [2][]float32{take(a.K), take(a.K)}
 	} else {
 		b.dk, b.dv = b.dk[b.at(0, a.H+g):], b.dv[b.at(0, a.H+a.G+g):]
@@ -93,8 +94,8 @@ type backward struct {
 	keys, values   packed    // [K,attnTile], of the tile at work
 	rowsOf         packed    // [attnTile,K], its keys
 	widened        [2][]float32
-	operand        []float32 // room for a tile as an operand, and
-	columnsOf      []float32 // turned
+	operands       [2][]float32 // room for two tiles as operands, and
+	columnsOf      []float32    // for one turned
 	row            [2][]float32
 }
 
@@ -163,20 +164,18 @@ func (b *backward) tile(see window, m int, acc bool) {
 			clear(b.ds[i*attnTile+see.end(i) : (i+1)*attnTile])
 		}
 	}
-	b.level.softmaxGradRows(b.s, b.ds, attnTile, m, b.scale, b.lse[t:][:m], b.delta[t:][:m])
-	b.toKeys(b.dv, b.s, see, m, b.tokens(b.grads, t), acc)
-	ds := b.toKeys(b.dk, b.ds, see, m, b.tokens(b.queries, t), acc)
+	p, ds := b.softmaxGrad(b.s, b.ds, m, b.scale, b.lse[t:][:m], b.delta[t:][:m], b.operands)
+	b.toKeys(b.dv, p, see, m, b.tokens(b.grads, t), acc)
+	b.toKeys(b.dk, ds, see, m, b.tokens(b.queries, t), acc)
 	more := see.u0 > firstKey(b.positions, t)
 	see.groups(m, func(i, rows, end int) {
 		b.mul.block(b.dq[(t+i)*b.ld:], ds.from(i).x, b.rowsOf, rows, b.K, 0, b.steps(end), b.ld, ds.ld, 1, more)
 	})
 }
 
-// toKeys adds sᵀ·x to the gradients of the tile of keys, and returns s as an
-// operand.
-func (b *backward) toKeys(d, s []float32, see window, m int, x packed, acc bool) left {
-	a := b.rounded(s, m, b.operand)
-	turned := b.turned(s, a, m, b.columnsOf)
+// toKeys adds aᵀ·x to the gradients of the tile of keys.
+func (b *backward) toKeys(d []float32, a left, see window, m int, x packed, acc bool) {
+	turned := b.turned(a, m, b.columnsOf)
 	n, step := see.w, see.w // keys that are multiplied at once: queries before a key do not see it
 	if see.t == see.u0 {
 		step = attnRows
@@ -186,5 +185,4 @@ func (b *backward) toKeys(d, s []float32, see window, m int, x packed, acc bool)
 		b.mul.block(d[(see.u0+i)*b.ld:], turned[from*attnTile+i:], x, min(step, n-i), b.K, from, x.k-from, b.ld, 1,
 			attnTile, acc)
 	}
-	return a
 }

@@ -66,11 +66,10 @@ func (l Level) AttentionCached(o, qkv, cache Numbers, slot, position, S int, a H
 		for i := range n {
 			fillInf(s[i*attnTile+w : (i+1)*attnTile])
 		}
-		l.softmaxRows(s, attnTile, n, scale, top, sum, corr[:n])
+		p := f.softmax(s, n, scale, top, sum, corr[:n], probs)
 		if u0 > 0 {
 			l.scaleRows(out, a.K, n, a.K, corr[:n])
 		}
-		p := f.rounded(s, n, probs)
 		f.mul.block(out, p.x, rows, n, a.K, 0, rows.k, a.K, p.ld, 1, u0 > 0)
 	}
 	for i, v := range sum {

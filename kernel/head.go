@@ -3,6 +3,8 @@
 
 package kernel
 
+import "pleach/half"
+
 // The head never holds the logits of all tokens and the whole vocabulary: it
 // makes them in tiles of tokens and of vocabulary, and keeps three numbers per
 // token. A label below zero masks its token.
@@ -116,6 +118,30 @@ func (l Level) HeadGrad(z, lse []float32, labels []int32, first, V, ldz int) {
 		}
 		if i := int(id) - first; 0 <= i && i < V {
 			zs[i]--
+		}
+	}
+}
+
+// HeadGrad16 is HeadGrad with results that are rounded to bf16 and go to p, of which
+// the rows have distance ldp; z stays.
+func (l Level) HeadGrad16(p []uint16, z, lse []float32, labels []int32, first, V, ldp, ldz int) {
+	for n, id := range labels {
+		ps, zs, e := p[n*ldp:][:V], z[n*ldz:][:V], lse[n]
+		if id < 0 {
+			clear(ps)
+			continue
+		}
+		if l != Portable {
+			eachExpNarrow(l, ps, zs, e)
+		} else {
+			for i, v := range zs {
+				ps[i] = half.ToBF16(expAbove(v - e))
+			}
+		}
+		if i := int(id) - first; 0 <= i && i < V {
+			x := [1]float32{zs[i]}
+			l.HeadGrad(x[:], lse[n:n+1], labels[n:n+1], int(id), 1, 1)
+			ps[i] = half.ToBF16(x[0])
 		}
 	}
 }

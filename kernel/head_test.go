@@ -72,10 +72,17 @@ func testHeadTwin(t *testing.T, l Level) {
 			t.Fatalf("tally: got %v of %v, want %v of %v", sum, count, wsum, wcount)
 		}
 		gaps := slices.Clone(z)
+		p := make([]uint16, N*V)
+		for i := range len(at) - 1 {
+			l.HeadGrad16(p[at[i]:], z[at[i]:], lse, labels, at[i], at[i+1]-at[i], V, ld)
+		}
 		for i := range len(at) - 1 {
 			l.HeadGrad(z[at[i]:], lse, labels, at[i], at[i+1]-at[i], ld)
 		}
 		for n := range N {
+			row := make([]uint16, V)
+			Portable.Narrow(row, z[n*ld:][:V])
+			sameWords(t, "gradient in bf16", p[n*V:][:V], row)
 			same(t, "gap", z[n*ld+V:][:pad], gaps[n*ld+V:][:pad])
 			copy(grad[n*ld+V:][:pad], wide(gaps[n*ld+V:][:pad]))
 			for v := range ld {

@@ -44,6 +44,20 @@ func (l Level) softmaxRows(s []float32, lds, rows int, scale float32, top, sum, 
 	}
 }
 
+// softmaxHalf is softmaxRows with exponentials that are rounded to bf16 and go to e,
+// in rows of attnTile; s stays. Only levels with pairs have it.
+func (l Level) softmaxHalf(e []uint16, s []float32, lds, rows int, scale float32, top, sum, corr []float32) {
+	for i := 0; i < rows; {
+		var part [64]float32
+		n := min(rows-i, len(part))
+		tile, to := s[i*lds:][:(n-1)*lds+attnTile], e[i*attnTile:][:n*attnTile]
+		t, u, c := top[i:][:n], sum[i:][:n], corr[i:][:n]
+		atSoftmaxHalf(l, &tile[0], &to[0], 4*lds, n, scale, &t[0], &part[0], &c[0])
+		eachSoftmaxEnd(l, c, u, part[:n])
+		i += n
+	}
+}
+
 // softmaxRow is softmaxRows of one row.
 func softmaxRow(s []float32, scale float32, top, sum, corr *float32) {
 	m := *top
@@ -88,6 +102,19 @@ func (l Level) softmaxGradRows(p, d []float32, ld, rows int, scale float32, lse,
 		ps, ds := p[i*ld:][:(n-1)*ld+attnTile], d[i*ld:][:(n-1)*ld+attnTile]
 		ls, es := lse[i:][:n], delta[i:][:n]
 		atSoftmaxGrad(l, &ps[0], &ds[0], 4*ld, n, scale, &ls[0], &es[0])
+		i += n
+	}
+}
+
+// softmaxGradHalf is softmaxGradRows with results that are rounded to bf16 and go to
+// e and f, in rows of attnTile; p and d stay. Only levels with pairs have it.
+func (l Level) softmaxGradHalf(e, f []uint16, p, d []float32, ld, rows int, scale float32, lse, delta []float32) {
+	for i := 0; i < rows; {
+		n := min(rows-i, piece/attnTile)
+		ps, ds := p[i*ld:][:(n-1)*ld+attnTile], d[i*ld:][:(n-1)*ld+attnTile]
+		es, fs := e[i*attnTile:][:n*attnTile], f[i*attnTile:][:n*attnTile]
+		ls, deltas := lse[i:][:n], delta[i:][:n]
+		atSoftmaxGradHalf(l, &ps[0], &ds[0], &es[0], &fs[0], 4*ld, n, scale, &ls[0], &deltas[0])
 		i += n
 	}
 }

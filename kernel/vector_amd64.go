@@ -50,6 +50,9 @@ func roundAVX2(y, x *float32, n int)
 func narrowRandomAVX2(y *uint16, x *float32, r *uint16, n int)
 
 //go:noescape
+func expNarrowAVX2(y *uint16, x *float32, n int, c float32)
+
+//go:noescape
 func addWideAVX2(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -140,6 +143,9 @@ func roundAVX512(y, x *float32, n int)
 func narrowRandomAVX512(y *uint16, x *float32, r *uint16, n int)
 
 //go:noescape
+func expNarrowAVX512(y *uint16, x *float32, n int, c float32)
+
+//go:noescape
 func addWideAVX512(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -182,7 +188,13 @@ func addRowsWideAVX512(d *float32, x *uint16, rows, ld int)
 func softmaxAVX512(s *float32, lds, rows int, scale float32, top, part, corr *float32)
 
 //go:noescape
+func softmaxHalfAVX512(s *float32, e *uint16, lds, rows int, scale float32, top, part, corr *float32)
+
+//go:noescape
 func softmaxGradAVX512(p, d *float32, ld, rows int, scale float32, lse, delta *float32)
+
+//go:noescape
+func softmaxGradHalfAVX512(p, d *float32, e, f *uint16, ld, rows int, scale float32, lse, delta *float32)
 
 //go:noescape
 func philoxAVX512(r *uint16, n int, p *philox)
@@ -313,6 +325,15 @@ func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
 	narrowRandomAVX512(y, x, r, n)
 }
 
+// atExpNarrow: y = e^(x−c), rounded to nearest even, as exp has it.
+func atExpNarrow(l Level, y *uint16, x *float32, n int, c float32) {
+	if l == AVX2 {
+		expNarrowAVX2(y, x, n, c)
+		return
+	}
+	expNarrowAVX512(y, x, n, c)
+}
+
 // atAddWide: y += x.
 func atAddWide(l Level, y *float32, x *uint16, n int) {
 	if l == AVX2 {
@@ -427,14 +448,21 @@ func atAddRowsWide(l Level, d *float32, x *uint16, rows, ld int) {
 	addRowsWideAVX512(d, x, rows, ld)
 }
 
-// atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
-// corr becomes the old top less the new one, part the sums.
+// atSoftmax: s = e^(s·scale−top) for rows of 64 scores.
+// top are their maxima and those before; corr becomes the old top less the new one, part the sums.
 func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, corr *float32) {
 	if l == AVX2 {
 		softmaxAVX2(s, lds, rows, scale, top, part, corr)
 		return
 	}
 	softmaxAVX512(s, lds, rows, scale, top, part, corr)
+}
+
+// atSoftmaxHalf: e = e^(s·scale−top) for rows of 64 scores, rounded,
+// in rows without gaps.
+// top are their maxima and those before; corr becomes the old top less the new one, part the sums.
+func atSoftmaxHalf(l Level, s *float32, e *uint16, lds, rows int, scale float32, top, part, corr *float32) {
+	softmaxHalfAVX512(s, e, lds, rows, scale, top, part, corr)
 }
 
 // atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
@@ -444,6 +472,12 @@ func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, del
 		return
 	}
 	softmaxGradAVX512(p, d, ld, rows, scale, lse, delta)
+}
+
+// atSoftmaxGradHalf: e = e^(p·scale−lse), f = e·((d−delta)·scale) for rows of 64 scores, rounded,
+// in rows without gaps.
+func atSoftmaxGradHalf(l Level, p, d *float32, e, f *uint16, ld, rows int, scale float32, lse, delta *float32) {
+	softmaxGradHalfAVX512(p, d, e, f, ld, rows, scale, lse, delta)
 }
 
 // atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.

@@ -50,6 +50,9 @@ func roundNEON(y, x *float32, n int)
 func narrowRandomNEON(y *uint16, x *float32, r *uint16, n int)
 
 //go:noescape
+func expNarrowNEON(y *uint16, x *float32, n int, c float32)
+
+//go:noescape
 func addWideNEON(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -167,6 +170,11 @@ func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
 	narrowRandomNEON(y, x, r, n)
 }
 
+// atExpNarrow: y = e^(x−c), rounded to nearest even, as exp has it.
+func atExpNarrow(l Level, y *uint16, x *float32, n int, c float32) {
+	expNarrowNEON(y, x, n, c)
+}
+
 // atAddWide: y += x.
 func atAddWide(l Level, y *float32, x *uint16, n int) {
 	addWideNEON(y, x, n)
@@ -233,15 +241,26 @@ func atAddRowsWide(l Level, d *float32, x *uint16, rows, ld int) {
 	addRowsWideNEON(d, x, rows, ld)
 }
 
-// atSoftmax: s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;
-// corr becomes the old top less the new one, part the sums.
+// atSoftmax: s = e^(s·scale−top) for rows of 64 scores.
+// top are their maxima and those before; corr becomes the old top less the new one, part the sums.
 func atSoftmax(l Level, s *float32, lds, rows int, scale float32, top, part, corr *float32) {
 	softmaxNEON(s, lds, rows, scale, top, part, corr)
+}
+
+// atSoftmaxHalf: e = e^(s·scale−top) for rows of 64 scores, rounded,
+// in rows without gaps.
+// top are their maxima and those before; corr becomes the old top less the new one, part the sums.
+func atSoftmaxHalf(l Level, s *float32, e *uint16, lds, rows int, scale float32, top, part, corr *float32) {
 }
 
 // atSoftmaxGrad: p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.
 func atSoftmaxGrad(l Level, p, d *float32, ld, rows int, scale float32, lse, delta *float32) {
 	softmaxGradNEON(p, d, ld, rows, scale, lse, delta)
+}
+
+// atSoftmaxGradHalf: e = e^(p·scale−lse), f = e·((d−delta)·scale) for rows of 64 scores, rounded,
+// in rows without gaps.
+func atSoftmaxGradHalf(l Level, p, d *float32, e, f *uint16, ld, rows int, scale float32, lse, delta *float32) {
 }
 
 // atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.

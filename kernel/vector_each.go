@@ -265,6 +265,24 @@ func eachNarrowRandom(l Level, y []uint16, x []float32, r []uint16) {
 	copy(y, w[0][:])
 }
 
+// eachExpNarrow: y = e^(x−c), rounded to nearest even, as exp has it.
+func eachExpNarrow(l Level, y []uint16, x []float32, c float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atExpNarrow(l, &y[0], &x[0], n, c)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [1][lanes]uint16
+	copy(t[0][:], x)
+	atExpNarrow(l, &w[0][0], &t[0][0], lanes, c)
+	copy(y, w[0][:])
+}
+
 // eachAddWide: y += x.
 func eachAddWide(l Level, y []float32, x []uint16) {
 	x = x[:len(y)]

@@ -1269,6 +1269,200 @@ loop1:
 end1:
 	RET
 
+// func expNarrowNEON(y *uint16, x *float32, n int, c float32)
+TEXT ·expNarrowNEON(SB), NOSPLIT, $0-28
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfd400 // fsub v0.4s, v0.4s, v31.4s
+	WORD $0x4ebfd421 // fsub v1.4s, v1.4s, v31.4s
+	WORD $0x4ebfd442 // fsub v2.4s, v2.4s, v31.4s
+	WORD $0x4ebfd463 // fsub v3.4s, v3.4s, v31.4s
+	FMOVS number<>+56(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
+	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x6ebfe43d // fcmgt v29.4s, v1.4s, v31.4s
+	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x6ebfe45d // fcmgt v29.4s, v2.4s, v31.4s
+	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
+	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVS number<>+60(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+64(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fc4 // orr v4.16b, v30.16b, v30.16b
+	WORD $0x4e3fcc04 // fmla v4.4s, v0.4s, v31.4s
+	WORD $0x4ebe1fc5 // orr v5.16b, v30.16b, v30.16b
+	WORD $0x4e3fcc25 // fmla v5.4s, v1.4s, v31.4s
+	WORD $0x4ebe1fc6 // orr v6.16b, v30.16b, v30.16b
+	WORD $0x4e3fcc46 // fmla v6.4s, v2.4s, v31.4s
+	WORD $0x4ebe1fc7 // orr v7.16b, v30.16b, v30.16b
+	WORD $0x4e3fcc67 // fmla v7.4s, v3.4s, v31.4s
+	FMOVS number<>+64(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfd488 // fsub v8.4s, v4.4s, v31.4s
+	WORD $0x4ebfd4a9 // fsub v9.4s, v5.4s, v31.4s
+	WORD $0x4ebfd4ca // fsub v10.4s, v6.4s, v31.4s
+	WORD $0x4ebfd4eb // fsub v11.4s, v7.4s, v31.4s
+	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4f3754a5 // shl v5.4s, v5.4s, #23
+	WORD $0x4f3754c6 // shl v6.4s, v6.4s, #23
+	WORD $0x4f3754e7 // shl v7.4s, v7.4s, #23
+	FMOVS number<>+20(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ea01c0c // orr v12.16b, v0.16b, v0.16b
+	WORD $0x4ebfcd0c // fmls v12.4s, v8.4s, v31.4s
+	WORD $0x4ea11c2d // orr v13.16b, v1.16b, v1.16b
+	WORD $0x4ebfcd2d // fmls v13.4s, v9.4s, v31.4s
+	WORD $0x4ea21c4e // orr v14.16b, v2.16b, v2.16b
+	WORD $0x4ebfcd4e // fmls v14.4s, v10.4s, v31.4s
+	WORD $0x4ea31c6f // orr v15.16b, v3.16b, v3.16b
+	WORD $0x4ebfcd6f // fmls v15.4s, v11.4s, v31.4s
+	FMOVS number<>+16(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfcd0c // fmls v12.4s, v8.4s, v31.4s
+	WORD $0x4ebfcd2d // fmls v13.4s, v9.4s, v31.4s
+	WORD $0x4ebfcd4e // fmls v14.4s, v10.4s, v31.4s
+	WORD $0x4ebfcd6f // fmls v15.4s, v11.4s, v31.4s
+	FMOVS number<>+24(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+68(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd88 // fmla v8.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fc9 // orr v9.16b, v30.16b, v30.16b
+	WORD $0x4e3fcda9 // fmla v9.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fca // orr v10.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdca // fmla v10.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdeb // fmla v11.4s, v15.4s, v31.4s
+	FMOVS number<>+32(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e2ccd10 // fmla v16.4s, v8.4s, v12.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e2dcd31 // fmla v17.4s, v9.4s, v13.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2ecd52 // fmla v18.4s, v10.4s, v14.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
+	FMOVS number<>+72(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1fe8 // orr v8.16b, v31.16b, v31.16b
+	WORD $0x4e2cce08 // fmla v8.4s, v16.4s, v12.4s
+	WORD $0x4ebf1fe9 // orr v9.16b, v31.16b, v31.16b
+	WORD $0x4e2dce29 // fmla v9.4s, v17.4s, v13.4s
+	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e2ece4a // fmla v10.4s, v18.4s, v14.4s
+	WORD $0x4ebf1feb // orr v11.16b, v31.16b, v31.16b
+	WORD $0x4e2fce6b // fmla v11.4s, v19.4s, v15.4s
+	FMOVS number<>+40(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e2ccd10 // fmla v16.4s, v8.4s, v12.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e2dcd31 // fmla v17.4s, v9.4s, v13.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2ecd52 // fmla v18.4s, v10.4s, v14.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1fe8 // orr v8.16b, v31.16b, v31.16b
+	WORD $0x4e2cce08 // fmla v8.4s, v16.4s, v12.4s
+	WORD $0x4ebf1fe9 // orr v9.16b, v31.16b, v31.16b
+	WORD $0x4e2dce29 // fmla v9.4s, v17.4s, v13.4s
+	WORD $0x4ebf1fea // orr v10.16b, v31.16b, v31.16b
+	WORD $0x4e2ece4a // fmla v10.4s, v18.4s, v14.4s
+	WORD $0x4ebf1feb // orr v11.16b, v31.16b, v31.16b
+	WORD $0x4e2fce6b // fmla v11.4s, v19.4s, v15.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e2ccd10 // fmla v16.4s, v8.4s, v12.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e2dcd31 // fmla v17.4s, v9.4s, v13.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2ecd52 // fmla v18.4s, v10.4s, v14.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2fcd73 // fmla v19.4s, v11.4s, v15.4s
+	FMOVS number<>+76(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e24de1d // fmul v29.4s, v16.4s, v4.4s
+	WORD $0x6e20e7fc // fcmge v28.4s, v31.4s, v0.4s
+	WORD $0x4e7c1fa0 // bic v0.16b, v29.16b, v28.16b
+	WORD $0x6e25de3d // fmul v29.4s, v17.4s, v5.4s
+	WORD $0x6e21e7fc // fcmge v28.4s, v31.4s, v1.4s
+	WORD $0x4e7c1fa1 // bic v1.16b, v29.16b, v28.16b
+	WORD $0x6e26de5d // fmul v29.4s, v18.4s, v6.4s
+	WORD $0x6e22e7fc // fcmge v28.4s, v31.4s, v2.4s
+	WORD $0x4e7c1fa2 // bic v2.16b, v29.16b, v28.16b
+	WORD $0x6e27de7d // fmul v29.4s, v19.4s, v7.4s
+	WORD $0x6e23e7fc // fcmge v28.4s, v31.4s, v3.4s
+	WORD $0x4e7c1fa3 // bic v3.16b, v29.16b, v28.16b
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R0)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R0)
+	ADD $64, R1, R1
+	ADD $32, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
 // func addWideNEON(y *float32, x *uint16, n int)
 TEXT ·addWideNEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
@@ -3431,10 +3625,6 @@ row1:
 	WORD $0x6e2fdf7d // fmul v29.4s, v27.4s, v15.4s
 	WORD $0x6e2be7fc // fcmge v28.4s, v31.4s, v11.4s
 	WORD $0x4e7c1fab // bic v11.16b, v29.16b, v28.16b
-	FMOVQ F8, 0(R0)
-	FMOVQ F9, 16(R0)
-	FMOVQ F10, 32(R0)
-	FMOVQ F11, 48(R0)
 	FMOVQ 0(R1), F12
 	FMOVQ 16(R1), F13
 	FMOVQ 32(R1), F14
@@ -3449,6 +3639,10 @@ row1:
 	WORD $0x6e3fddad // fmul v13.4s, v13.4s, v31.4s
 	WORD $0x6e3fddce // fmul v14.4s, v14.4s, v31.4s
 	WORD $0x6e3fddef // fmul v15.4s, v15.4s, v31.4s
+	FMOVQ F8, 0(R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F11, 48(R0)
 	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
@@ -3599,10 +3793,6 @@ row1:
 	WORD $0x6e2fdf7d // fmul v29.4s, v27.4s, v15.4s
 	WORD $0x6e2be7fc // fcmge v28.4s, v31.4s, v11.4s
 	WORD $0x4e7c1fab // bic v11.16b, v29.16b, v28.16b
-	FMOVQ F8, 64(R0)
-	FMOVQ F9, 80(R0)
-	FMOVQ F10, 96(R0)
-	FMOVQ F11, 112(R0)
 	FMOVQ 64(R1), F12
 	FMOVQ 80(R1), F13
 	FMOVQ 96(R1), F14
@@ -3617,6 +3807,10 @@ row1:
 	WORD $0x6e3fddad // fmul v13.4s, v13.4s, v31.4s
 	WORD $0x6e3fddce // fmul v14.4s, v14.4s, v31.4s
 	WORD $0x6e3fddef // fmul v15.4s, v15.4s, v31.4s
+	FMOVQ F8, 64(R0)
+	FMOVQ F9, 80(R0)
+	FMOVQ F10, 96(R0)
+	FMOVQ F11, 112(R0)
 	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
@@ -3767,10 +3961,6 @@ row1:
 	WORD $0x6e2fdf7d // fmul v29.4s, v27.4s, v15.4s
 	WORD $0x6e2be7fc // fcmge v28.4s, v31.4s, v11.4s
 	WORD $0x4e7c1fab // bic v11.16b, v29.16b, v28.16b
-	FMOVQ F8, 128(R0)
-	FMOVQ F9, 144(R0)
-	FMOVQ F10, 160(R0)
-	FMOVQ F11, 176(R0)
 	FMOVQ 128(R1), F12
 	FMOVQ 144(R1), F13
 	FMOVQ 160(R1), F14
@@ -3785,6 +3975,10 @@ row1:
 	WORD $0x6e3fddad // fmul v13.4s, v13.4s, v31.4s
 	WORD $0x6e3fddce // fmul v14.4s, v14.4s, v31.4s
 	WORD $0x6e3fddef // fmul v15.4s, v15.4s, v31.4s
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
 	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
 	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
@@ -3935,10 +4129,6 @@ row1:
 	WORD $0x6e2bdefd // fmul v29.4s, v23.4s, v11.4s
 	WORD $0x6e23e7fc // fcmge v28.4s, v31.4s, v3.4s
 	WORD $0x4e7c1fa3 // bic v3.16b, v29.16b, v28.16b
-	FMOVQ F0, 192(R0)
-	FMOVQ F1, 208(R0)
-	FMOVQ F2, 224(R0)
-	FMOVQ F3, 240(R0)
 	FMOVQ 192(R1), F8
 	FMOVQ 208(R1), F9
 	FMOVQ 224(R1), F10
@@ -3953,6 +4143,10 @@ row1:
 	WORD $0x6e3fdca5 // fmul v5.4s, v5.4s, v31.4s
 	WORD $0x6e3fdcc6 // fmul v6.4s, v6.4s, v31.4s
 	WORD $0x6e3fdce7 // fmul v7.4s, v7.4s, v31.4s
+	FMOVQ F0, 192(R0)
+	FMOVQ F1, 208(R0)
+	FMOVQ F2, 224(R0)
+	FMOVQ F3, 240(R0)
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
 	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s

@@ -157,9 +157,10 @@ func (h *headStep) toW(n0, N, v0, V int, grads []uint16) phase {
 	}
 	return overWith(V, size, func(worker, lo, hi int) {
 		z, v, n := h.z[v0+lo:], v0+lo, hi-lo
-		h.level.HeadGrad(z, h.lse[n0:n0+N], h.labels[n0:n0+N], v, n, h.V)
-		for i := 0; h.x.Half() && i < N; i++ {
-			h.level.Narrow(grads[i*V+lo:][:n], z[i*h.V:][:n])
+		if lse, labels := h.lse[n0:n0+N], h.labels[n0:n0+N]; h.x.Half() {
+			h.level.HeadGrad16(grads[lo:], z, lse, labels, v, n, V, h.V)
+		} else {
+			h.level.HeadGrad(z, lse, labels, v, n, h.V)
 		}
 		p, ld := h.block(v0, V, grads)
 		p.From(lo).MultiplyT(h.level, h.dw[v*h.D:], h.rows, n, h.D, N, h.D, ld, true, h.scratch(worker))

@@ -31,6 +31,14 @@ var bf16Kernels = []each{
 		compute: func(k *kern) { k.halves("y", random(k, k.load("x"), k.extend("r"))) },
 	},
 	{
+		name: "expNarrow", doc: "y = e^(x−c), rounded to nearest even, as exp has it.",
+		out: []string{"y"}, in: []string{"x"}, words: []string{"y"}, rest: float("c"),
+		compute: func(k *kern) {
+			x := k.min(k.number(88), k.sub(k.load("x"), k.arg("c")))
+			k.halves("y", nearest(k, exp(k, x)))
+		},
+	},
+	{
 		name: "addWide", doc: "y += x.", both: []string{"y"}, in: []string{"x"}, words: []string{"x"},
 		compute: func(k *kern) { k.store("y", k.add(k.load("y"), k.load("x"))) },
 	},

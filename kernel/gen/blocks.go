@@ -52,31 +52,51 @@ var blocks = []definition{
 	normGradRows("normGradRowsWide", "*uint16"),
 	addRows("addRows", "*float32"),
 	addRows("addRowsWide", "*uint16"),
-	{
-		name: "softmax", doc: "s = e^(s·scale−top) for rows of 64 scores, top their maxima and those before;\ncorr becomes the old top less the new one, part the sums.",
-		params: join(ptrs("s"), params("int", "lds", "rows"), float("scale"), ptrs("top", "part", "corr")),
-		body:   softmax,
-	},
-	{
-		name: "softmaxGrad", doc: "p = e^(p·scale−lse), d = p·((d−delta)·scale) for rows of 64 scores.",
-		params: join(ptrs("p", "d"), params("int", "ld", "rows"), float("scale"), ptrs("lse", "delta")),
+	softmaxOf("softmax", "s", "s"),
+	softmaxOf("softmaxHalf", "s", "e"),
+	softmaxGradOf("softmaxGrad", "p", "d"),
+	softmaxGradOf("softmaxGradHalf", "e", "f"),
+}
+
+// softmaxGradOf is a kernel that puts its results in rows of their own if they are
+// rounded.
+func softmaxGradOf(name, toP, toD string) definition {
+	var own []param
+	only := ""
+	if toP != "p" {
+		own, only = params("*uint16", toP, toD), "AVX512"
+	}
+	return definition{
+		name: name, only: only, doc: toP + " = e^(p·scale−lse), " + toD + " = " + toP + "·((d−delta)·scale) for rows of 64 scores" + rounded(own),
+		params: join(ptrs("p", "d"), own, params("int", "ld", "rows"), float("scale"), ptrs("lse", "delta")),
 		body: func(k *kern) {
 			k.repeat("rows", func() {
 				lse, delta := k.spread("lse"), k.spread("delta")
-				for at := 0; at < 4*keyTile; at += 64 {
-					z := k.mul(k.loadAt("p", at), k.arg("scale"))
+				for i := range keyTile / 16 {
+					z := k.mul(k.nth("p", i), k.arg("scale"))
 					e := exp(k, k.min(k.number(88), k.sub(z, lse)))
-					k.storeAt("p", at, e)
-					ds := k.mul(k.sub(k.loadAt("d", at), delta), k.arg("scale"))
-					k.storeAt("d", at, k.mul(e, ds))
+					ds := k.mul(k.sub(k.nth("d", i), delta), k.arg("scale"))
+					k.putNth(toP, i, e)
+					k.putNth(toD, i, k.mul(e, ds))
 				}
 				k.step("p", "ld")
 				k.step("d", "ld")
+				for _, p := range own {
+					k.step(p.name, 2*keyTile)
+				}
 				k.step("lse", 4)
 				k.step("delta", 4)
 			})
 		},
-	},
+	}
+}
+
+// rounded ends the description of a kernel.
+func rounded(own []param) string {
+	if len(own) > 0 {
+		return ", rounded,\nin rows without gaps."
+	}
+	return "."
 }
 
 func normGradRows(name, kind string) definition {
@@ -119,22 +139,60 @@ func addRows(name, kind string) definition {
 // columns holds 64 columns of a row that sums go to, and put writes them back.
 func (k *kern) columns(p string) (d []*val) {
 	for i := range 4 {
-		d = append(d, k.hold(k.loadAt(p, 64*i)))
+		d = append(d, k.hold(k.nth(p, i)))
 	}
 	return d
 }
 
 func (k *kern) put(p string, d []*val) {
 	for i := range d {
-		k.storeAt(p, 64*i, d[i])
+		k.putNth(p, i, d[i])
 	}
 }
 
-// softmax finds the maxima of all rows, then the exponentials of all: processors
+// softmaxOf is a kernel that puts exponentials in rows of their own if they are
+// rounded. It finds the maxima of all rows, then the exponentials of all: processors
 // overlap rows then. The maximum of s·scale is that of s, times scale, as scale ≥
 // 0. The products are rounded before base is subtracted, as base is: were they
 // not, large scores would lie above it.
-func softmax(k *kern) {
+func softmaxOf(name, from, to string) definition {
+	var own []param
+	only := ""
+	if to != from {
+		own, only = params("*uint16", to), "AVX512"
+	}
+	return definition{
+		name: name, only: only, doc: to + " = e^(s·scale−top) for rows of 64 scores" + rounded(own) +
+			"\ntop are their maxima and those before; corr becomes the old top less the new one, part the sums.",
+		params: join(ptrs("s"), own, params("int", "lds", "rows"), float("scale"), ptrs("top", "part", "corr")),
+		body: func(k *kern) {
+			softmaxTops(k)
+			k.repeat("rows", func() {
+				base := base(k, k.spread("top"))
+				var sum *val
+				for i := range keyTile / 16 {
+					e := exp(k, k.sub(k.mul(k.nth("s", i), k.arg("scale")), base))
+					k.putNth(to, i, e)
+					if sum == nil {
+						sum = e
+					} else {
+						sum = k.add(sum, e)
+					}
+				}
+				k.storeOne("part", k.sum(sum))
+				k.step("s", "lds")
+				for _, p := range own {
+					k.step(p.name, 2*keyTile)
+				}
+				k.step("top", 4)
+				k.step("part", 4)
+			})
+		},
+	}
+}
+
+// softmaxTops moves the maxima of all rows.
+func softmaxTops(k *kern) {
 	s, top, rows := k.local("s2"), k.local("top2"), k.local("rows2")
 	k.same(s, "s")
 	k.same(top, "top")
@@ -151,23 +209,6 @@ func softmax(k *kern) {
 		k.step(s, "lds")
 		k.step(top, 4)
 		k.step("corr", 4)
-	})
-	k.repeat("rows", func() {
-		base := base(k, k.spread("top"))
-		var sum *val
-		for at := 0; at < 4*keyTile; at += 64 {
-			e := exp(k, k.sub(k.mul(k.loadAt("s", at), k.arg("scale")), base))
-			k.storeAt("s", at, e)
-			if sum == nil {
-				sum = e
-			} else {
-				sum = k.add(sum, e)
-			}
-		}
-		k.storeOne("part", k.sum(sum))
-		k.step("s", "lds")
-		k.step("top", 4)
-		k.step("part", 4)
 	})
 }
 

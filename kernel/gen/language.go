@@ -117,7 +117,8 @@ type definition struct {
 	name   string
 	doc    string
 	params []param
-	result bool // a float32
+	result bool   // a float32
+	only   string // the one level that has it, if not all have
 	body   func(k *kern)
 }
 
@@ -273,6 +274,16 @@ func (k *kern) ret(a *val)                        { k.block = append(k.block, &o
 
 func (k *kern) squares(a, lo, hi *val) {
 	k.block = append(k.block, &op{code: opSquares, arg: []*val{a, lo, hi}})
+}
+
+// putNth makes a vector i at p: floats, or bf16 numbers rounded to nearest, whatever p
+// points to.
+func (k *kern) putNth(p string, i int, a *val) {
+	if n := k.stride(p); n < 64 {
+		k.memop(opHalves, p, n*i, nearest(k, a))
+		return
+	}
+	k.memop(opStore, p, 64*i, a)
 }
 
 // nth is vector i at p: floats, or bf16 numbers widened, whatever p points to.

@@ -26,7 +26,7 @@ func vectorFiles() map[string]*text {
 func vectorAsm(s isa, defs []definition) *text {
 	var body text
 	var table []uint32
-	for _, d := range defs {
+	for _, d := range definedFor(s.level(), defs) {
 		build(&body, s, &table, d)
 	}
 	t := &text{}
@@ -37,6 +37,11 @@ func vectorAsm(s isa, defs []definition) *text {
 	t.p("GLOBL number<>(SB), RODATA|NOPTR, $%d\n", 4*len(table))
 	t.Write(body.Bytes())
 	return t
+}
+
+// definedFor is the kernels that a level has.
+func definedFor(level string, defs []definition) []definition {
+	return slices.DeleteFunc(slices.Clone(defs), func(d definition) bool { return d.only != "" && d.only != level })
 }
 
 // where is a uniform as an operand.

@@ -50,7 +50,7 @@ func vectorGo(defs []definition, levels ...string) *text {
 	t.p("package kernel\n")
 	t.p("// n is a multiple of 16, rows and heads are at least 1; ld, lds and skip are bytes.\n")
 	for _, level := range levels {
-		for _, d := range defs {
+		for _, d := range definedFor(level, defs) {
 			t.p("//go:noescape\nfunc %s%s%s\n", d.name, level, d.signature())
 		}
 	}
@@ -61,6 +61,7 @@ func vectorGo(defs []definition, levels ...string) *text {
 		if d.result {
 			back = "return "
 		}
+		levels := slices.DeleteFunc(slices.Clone(levels), func(level string) bool { return d.only != "" && d.only != level })
 		for i, level := range levels {
 			if i+1 < len(levels) {
 				t.p("if l == %s { %s%s%s(%s)", level, back, d.name, level, d.args())
