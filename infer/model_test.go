@@ -16,7 +16,10 @@ import (
 	"pleach/weights"
 )
 
-var single = program.Layout{Compute: half.F32, Sum: half.F32}
+var (
+	single = program.Layout{Compute: half.F32, Sum: half.F32}
+	halved = program.Layout{Compute: half.BF16, Sum: half.F32}
+)
 
 // spec reads a file of configuration in a model directory.
 func spec(t testing.TB, dir, file string) model.Spec {
@@ -80,12 +83,32 @@ func newScorer(t testing.TB, dir, file string, batch model.Batch, top int) *Scor
 // newGenerator takes more positions than the model was made for, if T is more.
 func newGenerator(t testing.TB, dir string, T int) *Generator {
 	t.Helper()
+	return newGeneratorIn(t, single, dir, T)
+}
+
+// newGeneratorIn computes in the types of a layout.
+func newGeneratorIn(t testing.TB, l program.Layout, dir string, T int) *Generator {
+	t.Helper()
 	e, s := newCPU(t), spec(t, dir, "config.json")
 	s.MaxT = max(s.MaxT, T)
-	g, err := NewGenerator(e, s, single, T)
+	g, err := NewGenerator(e, s, l, T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	load[float32](t, e, s, dir)
+	set, err := weights.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	f := engine.NewFloats(e)
+	for _, p := range s.Whole() {
+		f.Declare(p.Name, l.Compute)
+	}
+	err = s.Transfer(func(w model.Tensor, lo int, dst []float32) error {
+		return set.ReadFinite(w.Name, lo, lo+len(dst), dst)
+	}, f.Write)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return g
 }

@@ -26,6 +26,7 @@ import (
 	"pleach/infer"
 	"pleach/internal/golden"
 	"pleach/internal/unit"
+	"pleach/kernel"
 	"pleach/model"
 	"pleach/optim"
 	"pleach/program"
@@ -48,6 +49,7 @@ type trial struct {
 	stop    int64
 	micro   int
 	threads int
+	level   kernel.Level // the fastest if zero
 	policy  program.Policy
 	sources []data.Source
 	texts   map[string][]eval.Document // to evaluate
@@ -131,7 +133,7 @@ func (x trial) run(t testing.TB) (train.Result, *record, error) {
 
 // engine is what a trial runs on.
 func (x trial) engine() engine.Engine {
-	return cpu.New(cpu.Options{Threads: max(1, x.threads)})
+	return cpu.New(cpu.Options{Level: x.level, Threads: max(1, x.threads)})
 }
 
 // must is run without an error.

@@ -55,9 +55,9 @@ var opCases = []opCase{
 	{name: "add/into", build: addInto, explanation: "states of any type are added to in place"},
 	{name: "scale", build: scale, explanation: "y = c·x, dx = c·dy"},
 	{name: "cast", build: cast, explanation: "values are rounded to the other type, or copied"},
-	{name: "head.loss", build: headLoss, floor: 1, inner: 1, explanation: "loss = lse − z[label], zero where masked; the tally and dw " +
+	{name: "head.loss", build: headLoss, floor: 1, inner: 3, explanation: "loss = lse − z[label], zero where masked; the tally and dw " +
 		"are added to; masked tokens have no gradient"},
-	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, inner: 2, explanation: "logits of hundreds neither overflow nor vanish"},
+	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, inner: 3, explanation: "logits of hundreds neither overflow nor vanish"},
 	{name: "head.top", build: headTop, columns: 2, explanation: "the k largest logits, larger first, the lowest word " +
 		"among equals"},
 	{name: "zero", build: zero, explanation: "a cleared value is zero whatever it held"},
@@ -297,7 +297,7 @@ func adamWMaster(d *draw) {
 }
 
 func adamWStochastic(d *draw) {
-	n := d.words() * d.size()
+	n := d.words() * d.upTo(11)
 	moments := []half.DType{half.F32, half.BF16}[d.n%2]
 	d.adam(d.weight("w", n), moments, program.Rounding{Stochastic: true, Seed: d.Uint64()})
 }

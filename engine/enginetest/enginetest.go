@@ -137,8 +137,10 @@ const place = 1.0 / 128
 // tolerance is that of results of a type. What an op sums up in float32 keeps
 // the tolerance of float32 in programs of bf16 too: its operands are the same
 // numbers, and their products are exact. Where an op rounds numbers of its own
-// before it multiplies them (p, 2⁻⁹ each), a sum of terms as large as the result
-// is off by less than a place.
+// before it multiplies them (the probabilities p, by 2⁻⁹ each), a sum Σ p·v is off
+// by less than half a place of the largest |v|. The result of attention has the
+// size of that. The head's counts as 1 at least, while |v| goes up to 4, twice: for
+// Σ p and for p − 1 at the label.
 func (s *suite) tolerance(c opCase, t half.DType) float64 {
 	most := s.Tolerance * max(c.slack, 1)
 	if s.kind == half.BF16 && s.Tolerance > 0 {
