@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -138,20 +139,38 @@ func (d *reader) trainRules() {
 	}
 }
 
-// precisionRules settles what depends on the precision.
+// precisionRules refuses means in bf16 that are not rounded stochastically.
 func (d *reader) precisionRules() {
 	t, k := &d.r.Train, "train.optimizer.adamw.state"
-	other := slices.Contains([]string{"f32", "mixed", "bf16"}, t.Precision)
+	other := slices.Contains([]string{"", "f32", "mixed", "bf16"}, t.Precision) // not those that are refused anyway
 	if t.Optimizer.AdamW.State == "bf16" && other {
-		d.fail(d.near(k), k, fmt.Sprintf("got bf16 with the precision %s, want f32", t.Precision),
+		d.fail(d.near(k), k, fmt.Sprintf("got bf16 with the precision %s, want f32", cmp.Or(t.Precision, "f32 or mixed")),
 			"means in bf16 need stochastic rounding: train.precision: bf16-sr")
 	}
-	if c := &d.r.Checkpoint; c.DType == "" && !d.given("checkpoint.dtype") {
-		if c.DType = "bf16"; t.Precision == "f32" {
-			c.DType = "f32"
-		}
-		d.place["checkpoint.dtype"] = place{from: "default"}
+	if t.Precision != "" {
+		d.r.settleDType(d.place)
 	}
+}
+
+// SetPrecision chooses what the recipe leaves open, and what follows from it.
+func (r *Recipe) SetPrecision(word, origin string) error {
+	if err := r.Set("train.precision", word, origin); err != nil {
+		return err
+	}
+	r.settleDType(r.place)
+	return nil
+}
+
+// settleDType chooses the type of published weights after the precision.
+func (r *Recipe) settleDType(places map[string]place) {
+	c := &r.Checkpoint
+	if c.DType != "" {
+		return
+	}
+	if c.DType = "bf16"; r.Train.Precision == "f32" {
+		c.DType = "f32"
+	}
+	places["checkpoint.dtype"] = place{from: "default"}
 }
 
 // Warnings are what a recipe may say, and probably should not.

@@ -70,9 +70,9 @@ func (t *Train) fields() []field {
 			return atLeast(int(t.Micro), 1)
 		}, doc: "Sequences that go through the model at once on a data rank. It changes " +
 			"memory and speed, not the result."},
-		// mixed becomes the default where the machine is faster so.
 		{
-			key: "precision", def: "f32", words: []string{"f32", "mixed", "bf16-sr", "bf16"}, to: &t.Precision,
+			key: "precision", auto: "`mixed` where the processor multiplies bf16 faster, else `f32`",
+			words: []string{"f32", "mixed", "bf16-sr", "bf16"}, to: &t.Precision,
 			doc: "In which types weights are held and computed with; sums are f32 in all. `mixed` computes " +
 				"in bf16 and updates an f32 copy of the weights. `bf16-sr` has bf16 weights alone, rounded " +
 				"stochastically when they are updated (HLAT's recipe). `bf16` rounds them to nearest, which " +

@@ -20,6 +20,9 @@ import "unsafe"
 // paired says whether products take pairs of steps.
 func (l Level) paired() bool { return l == AVX512BF16 }
 
+// HalfIsFaster says whether products of bf16 take less time than those of float32.
+func (l Level) HalfIsFaster() bool { return l.paired() }
+
 // multiplies is the level that multiplies the panels: pairs of steps as if a pair
 // were a float32, or widened numbers.
 func (l Level) multiplies() Level {

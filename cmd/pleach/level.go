@@ -6,10 +6,13 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
+	"pleach/config"
 	"pleach/engine/cpu"
 	"pleach/internal/fault"
 	"pleach/kernel"
+	"pleach/optim"
 )
 
 // levelVariable names the kernels that this process computes with: whatever verb
@@ -64,10 +67,30 @@ func (p *prepared) setOptions() error {
 		}
 	}
 	p.options = cpu.Options{Level: l, Threads: threadsOf(r.Engine.CPU.Threads)}
-	if asked == l.String() {
+	if asked != l.String() {
+		if err := r.Set(key, l.String(), origin); err != nil {
+			return err
+		}
+	}
+	return p.setPrecision()
+}
+
+// setPrecision chooses what the recipe leaves open: that of the run which is there
+// already, else what this processor is fast in.
+func (p *prepared) setPrecision() error {
+	r := p.recipe
+	if r.Train.Precision != "" {
 		return nil
 	}
-	return r.Set(key, l.String(), origin)
+	if text, err := os.ReadFile(filepath.Join(r.Out, "run.yaml")); err == nil {
+		if old, err := config.Parse(r.Out, text, nil); err == nil && old.Train.Precision != "" {
+			return r.SetPrecision(old.Train.Precision, "that of the run")
+		}
+	}
+	if p.options.Level.HalfIsFaster() {
+		return r.SetPrecision(optim.Mixed.String(), "this processor is faster in bf16")
+	}
+	return r.SetPrecision(optim.F32.String(), "this processor is not faster in bf16")
 }
 
 // threadsOf is the number of threads for a number that was asked for, 0 for the
