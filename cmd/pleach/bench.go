@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -27,13 +26,7 @@ type bench struct {
 	compare                 string
 
 	spec model.Spec
-}
-
-// report is what a bench has measured.
-type report interface {
-	print(w io.Writer) error
-	spread() noise
-	compare(w io.Writer, old *oldReport) error
+	in   optim.Precision // of all but generate
 }
 
 // benches are what can be measured, the usual one last.
@@ -94,9 +87,6 @@ func (b *bench) run(c *cobra.Command, args []string) error {
 	}
 	if err := b.check(c); err != nil {
 		return err
-	}
-	if what != "step" && b.precision != optim.F32.String() {
-		return errUsage(c, "--precision: got %s with %s, want f32, or step", b.precision, what)
 	}
 	var old *oldReport
 	if b.compare != "" {
@@ -166,7 +156,8 @@ func (b *bench) check(c *cobra.Command) error {
 	if b.spec, err = benchSpec(b.config); err != nil {
 		return errUsage(c, "--config: %v", err)
 	}
-	return nil
+	b.in, err = optim.ParsePrecision(b.precision)
+	return err
 }
 
 // benchSpec is the architecture of a configuration. The three of the peers are

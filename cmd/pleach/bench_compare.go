@@ -18,7 +18,8 @@ import (
 // oldReport is a report of either kind that was printed as JSON, by pleach or by
 // a program that prints the same keys.
 type oldReport struct {
-	stepReport
+	common
+	First   float64      `json:"first_step_seconds"`
 	Kernels []kernelLine `json:"kernels"`
 }
 

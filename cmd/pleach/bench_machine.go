@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"pleach/engine/cpu"
+	"pleach/half"
 	"pleach/internal/unit"
 )
 
@@ -58,7 +59,9 @@ type noise struct {
 	Peak   float64 `json:"peak"`        // distance of the quartiles of the peak over its median
 	Steps  float64 `json:"steps"`       // the same of what was measured
 	Others float64 `json:"others_cpus"` // processors' time that other processes took from us
-	mine   int     // threads
+	// Bandwidth is the same of the read bandwidth where it was measured all along.
+	Bandwidth float64 `json:"bandwidth,omitempty"`
+	mine      int     // threads
 }
 
 // most is the noise beyond which a comparison means nothing.
@@ -70,7 +73,7 @@ func (n noise) tooNoisy() string {
 	for _, s := range []struct {
 		what string
 		x    float64
-	}{{"the peak", n.Peak}, {"the measurements", n.Steps}} {
+	}{{"the peak", n.Peak}, {"the measurements", n.Steps}, {"the bandwidth", n.Bandwidth}} {
 		if s.x > most {
 			why = append(why, fmt.Sprintf("the quartiles of %s are %.0f %% apart, want at most %.0f %%",
 				s.what, 100*s.x, 100*most))
@@ -82,11 +85,11 @@ func (n noise) tooNoisy() string {
 	return strings.Join(why, "; ")
 }
 
-// bestPeak is the peak for whoever has no time to watch it move.
-func bestPeak(e *cpu.Engine) float64 {
+// bestPeak is the peak in a type for whoever has no time to watch it move.
+func bestPeak(e *cpu.Engine, t half.DType) float64 {
 	best := 0.0
 	for range 4 {
-		best = max(best, e.Peak())
+		best = max(best, e.Peak(t))
 	}
 	return best
 }

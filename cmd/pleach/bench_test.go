@@ -63,10 +63,10 @@ func TestNoise(t *testing.T) {
 		noise noise
 		want  string
 	}{
-		{noise{steady.spread(), steady.spread(), 0.1, 2}, ""},
-		{noise{steady.spread(), torn.spread(), 0, 2}, "the quartiles of the measurements are 50 % apart, want at most 10 %"},
-		{noise{torn.spread(), 0, 0, 2}, "the quartiles of the peak are 50 % apart, want at most 10 %"},
-		{noise{0, 0, 0.3, 1}, "other processes took 0.3 of the 1 processors that it needs"},
+		{noise{Peak: steady.spread(), Steps: steady.spread(), Others: 0.1, mine: 2}, ""},
+		{noise{Peak: steady.spread(), Steps: torn.spread(), mine: 2}, "the quartiles of the measurements are 50 % apart, want at most 10 %"},
+		{noise{Peak: torn.spread(), mine: 2}, "the quartiles of the peak are 50 % apart, want at most 10 %"},
+		{noise{Others: 0.3, mine: 1}, "other processes took 0.3 of the 1 processors that it needs"},
 	} {
 		if got := tt.noise.tooNoisy(); got != tt.want {
 			t.Errorf("%+v: got %q, want %q", tt.noise, got, tt.want)
@@ -80,7 +80,9 @@ func TestNoise(t *testing.T) {
 // TestVerdict: a difference smaller than the noise of either side is none.
 func TestVerdict(t *testing.T) {
 	report := func(speed, spread float64) stepReport {
-		return stepReport{TokensPerSecond: speed, GFLOPS: speed, PeakGFLOPS: 400, PeakRSS: 1 << 20, Noise: noise{Steps: spread}}
+		return stepReport{common: common{
+			TokensPerSecond: speed, GFLOPS: speed, PeakGFLOPS: 400, PeakRSS: 1 << 20, Noise: noise{Steps: spread},
+		}}
 	}
 	for _, tt := range []struct {
 		old, now stepReport
@@ -91,7 +93,7 @@ func TestVerdict(t *testing.T) {
 		{report(100, 0.01), report(125, 0.02), "+25.0 %, with a noise of 2.0 %\n"},
 	} {
 		var out bytes.Buffer
-		if err := tt.now.compare(&out, &oldReport{stepReport: tt.old}); err != nil {
+		if err := tt.now.compare(&out, &oldReport{common: tt.old.common}); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); !strings.HasSuffix(got, tt.want) {
