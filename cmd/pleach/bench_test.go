@@ -14,6 +14,8 @@ import (
 
 	"pleach/engine/cpu"
 	"pleach/model"
+	"pleach/optim"
+	"pleach/program"
 )
 
 // TestBenchConfigs: the sizes are those of bench/torch_step.py, which counts the
@@ -54,6 +56,35 @@ func TestTiedFLOPs(t *testing.T) {
 	loose.Tied = false
 	if a, b := s.TrainFLOPs(model.Batch{B: 1, T: 4}), loose.TrainFLOPs(model.Batch{B: 1, T: 4}); a != b {
 		t.Errorf("tied: got %v, want %v", a, b)
+	}
+}
+
+// TestWeightBytes: a step of decoding reads every weight once, but of a table that
+// is not the head's too only the rows of its ids.
+func TestWeightBytes(t *testing.T) {
+	s, err := benchSpec("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tied := s
+	tied.Tied = true
+	const rows = 3
+	for _, tt := range []struct {
+		spec model.Spec
+		l    program.Layout
+		want int
+	}{
+		{s, optim.F32.Layout(), 4 * (s.Count() - s.V*s.D + rows*s.D)},
+		{s, optim.BF16.Layout(), 2 * (s.Count() - s.V*s.D + rows*s.D)},
+		{tied, optim.BF16.Layout(), 2 * tied.Count()},
+	} {
+		p, err := model.Extend("decode", tt.spec, tt.l, 0, model.Window{N: rows, M: rows, Slots: rows, T: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := weightBytes(p); got != tt.want {
+			t.Errorf("tied %v, %v: got %d bytes, want %d", tt.spec.Tied, tt.l.Compute, got, tt.want)
+		}
 	}
 }
 
