@@ -8,6 +8,7 @@ both. By hand, on a machine that does nothing else; needs PyTorch in the Python 
 
     go build ./cmd/pleach
     venv/bin/python bench/side_by_side.py --configs quick d512 --threads 1 2 --runs 5
+    venv/bin/python bench/side_by_side.py --configs d512 --threads 2 --precision bf16-sr
 """
 
 import argparse
@@ -25,6 +26,7 @@ def arguments():
     parse.add_argument("--pleach", default="./pleach", help="the program to measure")
     parse.add_argument("--configs", nargs="+", default=["quick", "d512"])
     parse.add_argument("--threads", nargs="+", type=int, default=[2, 1])
+    parse.add_argument("--precision", choices=["f32", "mixed", "bf16-sr"], default="f32", help="of both programs")
     parse.add_argument("--runs", type=int, default=5)
     parse.add_argument("--rows", type=int, default=4)
     parse.add_argument("--seq", type=int, default=512)
@@ -36,8 +38,9 @@ def arguments():
 
 def run(command, args, config, threads):
     """The report of one run; what it says on stderr is passed on."""
-    sizes = ["--config", config, "--threads", threads, "--rows", args.rows, "--seq", args.seq, "--steps", args.steps]
-    done = subprocess.run(command + [str(s) for s in sizes], stdout=subprocess.PIPE, text=True, check=True)
+    flags = ["--config", config, "--precision", args.precision, "--threads", threads]
+    flags += ["--rows", args.rows, "--seq", args.seq, "--steps", args.steps]
+    done = subprocess.run(command + [str(f) for f in flags], stdout=subprocess.PIPE, text=True, check=True)
     report = json.loads(done.stdout.splitlines()[-1])
     if args.keep:
         with args.keep.open("a") as file:
@@ -110,7 +113,7 @@ def main():
     head = "config|threads|pleach, tokens/s|PyTorch|ratio (of pairs)|GFLOP/s|of peak|MiB|PyTorch, MiB|memory|first step|start, s|noisy runs"
     ours, theirs = last
     print(f"{ours['cpu']}, {ours['level']} kernels, pleach {ours['version']}; {theirs['version']}; "
-          f"{args.rows} rows of {args.seq}; medians of {args.runs}\n")
+          f"{args.precision}; {args.rows} rows of {args.seq}; medians of {args.runs}\n")
     print("| " + head.replace("|", " | ") + " |")
     print("|" + "---|" * (head.count("|") + 1))
     print("\n".join(rows))

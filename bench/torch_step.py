@@ -8,7 +8,12 @@ them: products of fused weights, scaled_dot_product_attention, the fused AdamW, 
 request. Prints one JSON object with the keys of `pleach bench step --json`. peak_gflops is 0:
 PyTorch has no loop that would show it.
 
+Precisions have pleach's names. "mixed" is autocast to bfloat16 around the forward pass of a model
+in float32, "bf16-sr" a model in bfloat16 whose AdamW rounds to nearest: PyTorch has no stochastic
+rounding, which would cost it more.
+
     python bench/torch_step.py --config d512 --threads 2 --compile
+    python bench/torch_step.py --config d512 --threads 2 --compile --precision mixed
 """
 
 import argparse
@@ -54,11 +59,11 @@ def normed(x, weight):
     return functional.rms_norm(x, weight.shape, weight, 1e-5)
 
 
-def angles(positions, width, theta=10_000.0):
+def angles(positions, width, dtype, theta=10_000.0):
     """The rotations of RoPE, [positions, width/2]: cosines and sines."""
     step = torch.arange(0, width, 2, dtype=torch.float64) / width
     phi = torch.arange(positions, dtype=torch.float64)[:, None] * theta**-step
-    return phi.cos().float(), phi.sin().float()
+    return phi.cos().to(dtype), phi.sin().to(dtype)
 
 
 def rotated(x, cos, sin):
@@ -116,11 +121,11 @@ class Model(nn.Module):
         for layer in self.layers:
             x = layer(x, rotation)
         logits = functional.linear(normed(x, self.last_norm), self.head)
-        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        return functional.cross_entropy(logits.flatten(0, 1).float(), labels.flatten())
 
 
 def step_flops(shape, parameters, rows, seq):
-    """As pleach counts: see stepFLOPs in cmd/pleach/bench.go."""
+    """As pleach counts: see docs/bench.md."""
     tokens = rows * seq
     products = 6 * (parameters - shape.words * shape.width) * tokens
     return products + 6 * shape.layers * tokens * seq * shape.width
@@ -129,7 +134,7 @@ def step_flops(shape, parameters, rows, seq):
 def arguments():
     parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parse.add_argument("--config", choices=SHAPES, default="d512")
-    parse.add_argument("--precision", choices=["f32"], default="f32")
+    parse.add_argument("--precision", choices=["f32", "mixed", "bf16-sr"], default="f32")
     parse.add_argument("--threads", type=int, default=torch.get_num_threads())
     parse.add_argument("--rows", type=int, default=4)
     parse.add_argument("--seq", type=int, default=512)
@@ -151,7 +156,10 @@ def main():
     shape = SHAPES[args.config]
     model = Model(shape)
     parameters = sum(p.numel() for p in model.parameters())
-    rotation = angles(args.seq, shape.head_width)
+    computes = torch.float32 if args.precision == "f32" else torch.bfloat16
+    if args.precision == "bf16-sr":
+        model = model.to(torch.bfloat16)
+    rotation = angles(args.seq, shape.head_width, computes)
     loss_of = torch.compile(model) if args.compile else model
     adamw = torch.optim.AdamW(model.parameters(), lr=3e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
 
@@ -160,7 +168,8 @@ def main():
         row = torch.randint(shape.words, (args.rows, args.seq + 1))
         ids, labels = row[:, :-1].contiguous(), row[:, 1:].contiguous()
         began = time.perf_counter()
-        loss = loss_of(ids, labels, rotation)
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "mixed"):
+            loss = loss_of(ids, labels, rotation)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         adamw.step()

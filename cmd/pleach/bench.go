@@ -6,7 +6,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -27,30 +26,26 @@ type bench struct {
 	compare                 string
 
 	spec model.Spec
-}
-
-// report is what a bench has measured.
-type report interface {
-	print(w io.Writer) error
-	spread() noise
-	compare(w io.Writer, old *oldReport) error
+	in   optim.Precision // of all but generate, which trains nothing
 }
 
 // benches are what can be measured, the usual one last.
-func benches() []string { return []string{"gemm", "ops", "step"} }
+func benches() []string { return []string{"gemm", "ops", "generate", "step"} }
 
 func newBench() *cobra.Command {
 	var b bench
 	c := &cobra.Command{
-		Use:   "bench [gemm | ops | step]",
-		Short: "How fast this machine trains, beside what it could at best",
+		Use:   "bench [gemm | ops | generate | step]",
+		Short: "How fast this machine trains and generates, beside what it could at best",
 		Long: `Bench measures the peak of the processor (multiplications and additions in its
 widest registers) and the read bandwidth of its memory, and beside them
 
-  step  training steps on random ids: tokens per second, share of the peak, memory,
-        start-up time, and where the time of a step goes; this is the default
-  gemm  the matrix products of the configuration, each with its share of the peak
-  ops   every kernel alone, with the share of what peak or bandwidth allow
+  step      training steps on random ids: tokens per second, share of the peak,
+            memory, start-up time, and where the time of a step goes; the default
+  generate  one token after another: tokens per second, and what reading the weights
+            for each takes of the bandwidth; how fast a prompt of --seq ids is read
+  gemm      the matrix products of the configuration, each with its share of the peak
+  ops       every kernel alone, with the share of what peak or bandwidth allow
 
 A configuration is a preset of init with a vocabulary of 4096 (up to quick) or
 32000 words, or its own. FLOPs are counted as 6 for each weight of a product and
@@ -64,19 +59,21 @@ bandwidth of the memory: a share above 100 % says that.`,
   pleach bench --config quick --threads 1 --json > quick.json
   pleach bench --config quick --threads 1 --compare quick.json
   pleach bench --precision bf16-sr
+  pleach bench generate --config d1024 --precision bf16
   pleach bench gemm --config d1024
   PLEACH_CPU=avx2 pleach bench ops`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return b.run(c, args) },
 	}
 	b.flags(c)
-	b.precisions = optim.Precisions()
 	f := c.Flags()
-	f.StringVar(&b.precision, "precision", optim.F32.String(), "of step, as in a recipe: "+strings.Join(b.precisions, ", "))
+	f.StringVar(&b.precision, "precision", optim.F32.String(), fmt.Sprintf(
+		"as in a recipe: %s, of which\nthe last three differ in the update only; generate knows %s",
+		strings.Join(optim.Precisions(), ", "), strings.Join(generatePrecisions(), ", ")))
 	f.StringVar(&b.config, "config", "d512", "the model: quick, d512, d1024 or another preset")
-	f.IntVar(&b.rows, "rows", 4, "sequences of a step")
-	f.IntVar(&b.seq, "seq", 512, "ids of a sequence")
-	f.IntVar(&b.steps, "steps", 8, "steps to take the median of, after two that are not counted; kernels run at least as often")
+	f.IntVar(&b.rows, "rows", 4, "sequences of a step; of generate 1 unless it is given")
+	f.IntVar(&b.seq, "seq", 512, "ids of a sequence; of generate those of the prompt")
+	f.IntVar(&b.steps, "steps", 8, "steps to take the median of, after two that are not counted; kernels run\nat least as often; generate makes 8 tokens for each")
 	f.IntVar(&b.micro, "micro", 0, "sequences computed at a time; 0: as many as train would take")
 	f.IntVar(&b.largest, "largest", 2048, "of the square products of gemm")
 	f.BoolVar(&b.asJSON, "json", false, "print a JSON object instead of tables")
@@ -92,11 +89,8 @@ func (b *bench) run(c *cobra.Command, args []string) error {
 	if !slices.Contains(benches(), what) {
 		return errUsage(c, "got %q, want %s%s", what, strings.Join(benches(), ", "), meant(what, benches()))
 	}
-	if err := b.check(c); err != nil {
+	if err := b.check(c, what); err != nil {
 		return err
-	}
-	if what != "step" && b.precision != optim.F32.String() {
-		return errUsage(c, "--precision: got %s with %s, want f32, or step", b.precision, what)
 	}
 	var old *oldReport
 	if b.compare != "" {
@@ -142,12 +136,21 @@ func (b *bench) measure(ctx context.Context, what string) (report, error) {
 		return b.kernels(ctx, "gemm", b.products())
 	case "ops":
 		return b.kernels(ctx, "ops", b.ops())
+	case "generate":
+		return b.generate(ctx)
 	}
 	return b.step(ctx)
 }
 
 // check settles the flags.
-func (b *bench) check(c *cobra.Command) error {
+func (b *bench) check(c *cobra.Command, what string) error {
+	b.precisions = optim.Precisions()
+	if what == "generate" {
+		b.precisions = generatePrecisions()
+		if !c.Flags().Changed("rows") {
+			b.rows = 1
+		}
+	}
 	if err := b.compute.check(c); err != nil {
 		return err
 	}
@@ -166,7 +169,10 @@ func (b *bench) check(c *cobra.Command) error {
 	if b.spec, err = benchSpec(b.config); err != nil {
 		return errUsage(c, "--config: %v", err)
 	}
-	return nil
+	if what != "generate" {
+		b.in, err = optim.ParsePrecision(b.precision)
+	}
+	return err
 }
 
 // benchSpec is the architecture of a configuration. The three of the peers are

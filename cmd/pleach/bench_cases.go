@@ -8,20 +8,21 @@ import (
 	"strings"
 
 	"pleach/half"
+	"pleach/optim"
 	"pleach/program"
 )
 
-// float and ids declare operands. Operands are weights and not inputs, so that
-// their gradients are wanted too.
+// float and ids declare operands; floats are of the type that the layout computes
+// in. They are weights and not inputs, so that their gradients are wanted too.
 func float(b *program.Builder, name string, shape ...int) *program.Value {
-	return b.Param(name, half.F32, program.Same, shape...)
+	return b.Param(name, b.Layout().Compute, program.Same, shape...)
 }
 
 func ids(b *program.Builder, name string, n int) *program.Value { return b.Input(name, half.I32, n) }
 
 // backward appends the gradients of y for a random gradient of it.
 func backward(b *program.Builder, y *program.Value) (elements int) {
-	b.Seed(y, b.Input("dy", half.F32, y.Shape...))
+	b.Seed(y, b.Input("dy", y.Type, y.Shape...))
 	b.Backward()
 	return y.Len()
 }
@@ -100,7 +101,7 @@ func (b *bench) decodes(h program.Heads) kernelCase {
 	rows, s := b.rows, b.spec
 	return kernelCase{"decode", func(b *program.Builder) int {
 		qkv := float(b, "qkv", rows, h.Width())
-		cache := b.State("cache", half.F32, program.Same, rows, h.T, 2*h.G*h.K)
+		cache := b.State("cache", b.Layout().Compute, program.Same, rows, h.T, 2*h.G*h.K)
 		y := b.CachedAttention(qkv, cache, ids(b, "slots", rows), ids(b, "last", rows), h)
 		w := float(b, "w", s.V, s.D)
 		z := float(b, "z", rows, s.D)
@@ -112,19 +113,19 @@ func (b *bench) decodes(h program.Heads) kernelCase {
 
 // update is the optimizer on one parameter that no cache holds.
 func (b *bench) update() kernelCase {
-	s := b.spec
+	s, adamw := b.spec, b.adamw()
 	rows := min(s.V, max(1, 1<<23/s.D))
 	return kernelCase{"update", func(b *program.Builder) int {
 		p := program.Param{
 			Name: "p", Class: program.Matrix, Shape: []int{rows, s.D}, Parts: []program.Part{{Tensor: "p", Size: rows, Ways: 1}},
 		}
-		writeUpdate(b, p)
+		writeUpdate(b, p, adamw)
 		return p.Len()
 	}}
 }
 
 // writeUpdate appends what optim.Update does for one parameter of one rank.
-func writeUpdate(b *program.Builder, p program.Param) {
+func writeUpdate(b *program.Builder, p program.Param, a optim.AdamW) {
 	b.UpdatePhase()
 	scalar := func(name string) *program.Value { return b.Input(name, half.F64, 1) }
 	state := func(name string) *program.Value { return b.State(name, half.F32, program.Same, p.Shape...) }
@@ -133,9 +134,17 @@ func writeUpdate(b *program.Builder, p program.Param) {
 	runs := p.Runs(1)
 	b.SumSquares(slots, g, 0, p.Len(), false, runs)
 	b.SumSquares(weights, w, 0, p.Len(), false, runs)
-	report := b.Clip(slots, weights, tally, scalar("apply"), 1)
-	adam := program.Adam{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1}
-	b.AdamW(w, state("m"), state("v"), g, report, scalar("lr"), scalar("t"), adam, program.Rounding{}, false)
+	report := b.Clip(slots, weights, tally, scalar("apply"), a.Clip)
+	updated := w
+	if a.Master {
+		updated = state("master")
+	}
+	adam := program.Adam{Beta1: a.Beta1, Beta2: a.Beta2, Eps: a.Eps, Decay: a.Decay}
+	b.AdamW(updated, state("m"), state("v"), g, report, scalar("lr"), scalar("t"), adam,
+		program.Rounding{Stochastic: a.Stochastic}, false)
+	if a.Master {
+		b.CastInto(w, updated)
+	}
 	b.Clear(g)
 	b.Clear(tally)
 }

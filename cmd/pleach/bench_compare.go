@@ -15,10 +15,14 @@ import (
 	"pleach/internal/fault"
 )
 
-// oldReport is a report of either kind that was printed as JSON, by pleach or by
+// oldReport is a report of any kind that was printed as JSON, by pleach or by
 // a program that prints the same keys.
 type oldReport struct {
-	stepReport
+	common
+	First   float64      `json:"first_step_seconds"`
+	Prefill float64      `json:"prefill_tokens_per_second"`
+	Read    float64      `json:"weight_bytes_per_second"`
+	Share   float64      `json:"share_of_bandwidth"`
 	Kernels []kernelLine `json:"kernels"`
 }
 

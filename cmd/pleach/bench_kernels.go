@@ -20,19 +20,8 @@ import (
 
 // kernelsReport is how fast kernels are, each alone.
 type kernelsReport struct {
-	Config     string       `json:"config"`
-	Precision  string       `json:"precision"`
-	Threads    int          `json:"threads"`
-	Bench      string       `json:"bench"` // gemm or ops
-	Version    string       `json:"version"`
-	Level      string       `json:"level"`
-	CPU        string       `json:"cpu"`
-	Rows       int          `json:"rows"`
-	Seq        int          `json:"seq"`
-	PeakGFLOPS float64      `json:"peak_gflops"`
-	Bandwidth  float64      `json:"read_bytes_per_second"`
-	Noise      noise        `json:"noise"`
-	Kernels    []kernelLine `json:"kernels"`
+	common
+	Kernels []kernelLine `json:"kernels"`
 }
 
 // kernelLine is a step of a program that was run again and again.
@@ -57,10 +46,7 @@ type kernelCase struct {
 
 // kernels measures programs one after another.
 func (b *bench) kernels(ctx context.Context, what string, cases []kernelCase) (*kernelsReport, error) {
-	info := engine.Info{}
-	r := &kernelsReport{
-		Config: b.config, Precision: "f32", Threads: b.threads, Bench: what, Version: version, Rows: b.rows, Seq: b.seq,
-	}
+	r := &kernelsReport{common: b.common(what, b.in.Weights())}
 	var peak, spreads samples
 	seen := beginWatch()
 	for _, c := range cases {
@@ -68,9 +54,8 @@ func (b *bench) kernels(ctx context.Context, what string, cases []kernelCase) (*
 			return nil, err
 		}
 		e := cpu.New(b.options())
-		info = e.Info()
 		lines, err := b.kernel(e, c)
-		peak.add(e.Peak())
+		peak.add(e.Peak(r.computes))
 		e.Close()
 		if err != nil {
 			return nil, fmt.Errorf("bench: %s: %w", c.name, err)
@@ -78,14 +63,13 @@ func (b *bench) kernels(ctx context.Context, what string, cases []kernelCase) (*
 		r.Kernels = append(r.Kernels, lines...)
 	}
 	others := seen.others(b.threads)
-	r.Level, r.CPU = info.Level, info.Device
-	r.Bandwidth, r.PeakGFLOPS = readBandwidth(b.threads), peak.median()/1e9
+	r.PeakRSS, r.Bandwidth, r.PeakGFLOPS = peakRSS(), readBandwidth(b.threads), peak.median()/1e9
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
 		k.Share = limits{peak.median(), r.Bandwidth}.floor(k.costs) / max(k.Seconds, 1e-12)
 		spreads.add(k.spread)
 	}
-	r.Noise = noise{peak.spread(), spreads.median(), others, b.threads}
+	r.Noise = noise{Peak: peak.spread(), Steps: spreads.median(), Others: others, mine: b.threads}
 	return r, nil
 }
 
@@ -99,7 +83,7 @@ const (
 
 // kernel measures a program on an engine of its own. The first run is not counted.
 func (b *bench) kernel(e *cpu.Engine, c kernelCase) ([]kernelLine, error) {
-	pb := program.New(c.name, plain())
+	pb := program.New(c.name, b.in.Layout())
 	elements := c.build(pb)
 	p, err := pb.Build()
 	if err != nil {
@@ -189,17 +173,22 @@ func (b *bench) fill(e *cpu.Engine, p *program.Program) (*engine.Call, error) {
 			for j := range program.View[float64](a) {
 				program.View[float64](a)[j] = 1
 			}
+		case v.Type == half.BF16:
+			x := make([]float32, v.Len())
+			noiseInto(x, draw)
+			half.F32ToBF16(program.View[uint16](a), x)
 		default:
 			noiseInto(program.View[float32](a), draw)
 		}
 	}
+	into := engine.NewFloats(e, p)
 	for _, v := range append(p.Held(program.Weight), p.Held(program.State)...) {
-		if v.Type != half.F32 {
+		if v.Type == program.TallyType {
 			continue
 		}
-		a := program.NewArray(v)
-		noiseInto(program.View[float32](a), draw)
-		if err := e.Write(program.Place{}, v.Name, 0, a); err != nil {
+		x := make([]float32, v.Len())
+		noiseInto(x, draw)
+		if err := into.Write(v.Name, 0, x); err != nil {
 			return nil, err
 		}
 	}
@@ -229,14 +218,10 @@ func countOne(e *cpu.Engine, p *program.Program) error {
 	return nil
 }
 
-func (r *kernelsReport) spread() noise { return r.Noise }
-
 func (r *kernelsReport) print(w io.Writer) error {
 	t := newTable(w)
-	t.row("processor", "%s, %d threads, %s kernels", r.CPU, r.Threads, r.Level)
-	t.row("peak", "%.1f GFLOP/s, read bandwidth %.1f GB/s", r.PeakGFLOPS, r.Bandwidth/1e9)
-	t.row("model", "%s: %d rows of %d ids, %s", r.Config, r.Rows, r.Seq, r.Precision)
-	t.row("noise", "%s between the quartiles of a kernel, %s of the peak", inPercent(r.Noise.Steps), inPercent(r.Noise.Peak))
+	r.head(t, "")
+	r.foot(t, "a kernel")
 	fmt.Fprintln(t.w)
 	if err := printed(t.w.Flush()); err != nil {
 		return err

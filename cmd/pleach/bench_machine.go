@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"pleach/engine/cpu"
+	"pleach/half"
 	"pleach/internal/unit"
 )
 
@@ -58,7 +58,9 @@ type noise struct {
 	Peak   float64 `json:"peak"`        // distance of the quartiles of the peak over its median
 	Steps  float64 `json:"steps"`       // the same of what was measured
 	Others float64 `json:"others_cpus"` // processors' time that other processes took from us
-	mine   int     // threads
+	// Bandwidth is the same of the read bandwidth where it was measured all along.
+	Bandwidth float64 `json:"bandwidth,omitempty"`
+	mine      int     // threads
 }
 
 // most is the noise beyond which a comparison means nothing.
@@ -70,7 +72,7 @@ func (n noise) tooNoisy() string {
 	for _, s := range []struct {
 		what string
 		x    float64
-	}{{"the peak", n.Peak}, {"the measurements", n.Steps}} {
+	}{{"the peak", n.Peak}, {"the measurements", n.Steps}, {"the bandwidth", n.Bandwidth}} {
 		if s.x > most {
 			why = append(why, fmt.Sprintf("the quartiles of %s are %.0f %% apart, want at most %.0f %%",
 				s.what, 100*s.x, 100*most))
@@ -82,70 +84,13 @@ func (n noise) tooNoisy() string {
 	return strings.Join(why, "; ")
 }
 
-// bestPeak is the peak for whoever has no time to watch it move.
-func bestPeak(e *cpu.Engine) float64 {
+// bestPeak is the peak in a type for whoever has no time to watch it move.
+func bestPeak(e *cpu.Engine, t half.DType) float64 {
 	best := 0.0
 	for range 4 {
-		best = max(best, e.Peak())
+		best = max(best, e.Peak(t))
 	}
 	return best
-}
-
-// readBandwidth is the bytes per second that so many threads read at best from
-// memory that no cache holds.
-func readBandwidth(threads int) float64 {
-	n := max(4*lastCache(), 64<<20) / 8
-	if have := available(); have > 0 {
-		n = min(n, have/4/8)
-	}
-	part := (n + threads - 1) / threads
-	words, free := largeWords(part * threads)
-	defer free()
-	sums := make([]uint64, 8*threads) // a cache line for each
-	best := 0.0
-	for run := range 7 {
-		began := time.Now()
-		inParallel(threads, func(i int) {
-			own := words[i*part : (i+1)*part]
-			if run == 0 { // else the pages would all be the system's one page of zeros
-				for j := range own {
-					own[j] = uint64(j)
-				}
-			}
-			sums[8*i] += sumWords(own)
-		})
-		if run > 0 {
-			best = max(best, float64(8*len(words))/time.Since(began).Seconds())
-		}
-	}
-	runtime.KeepAlive(sums)
-	return best
-}
-
-// sumWords adds words in four chains, so that loads and not additions are what
-// takes the time.
-func sumWords(x []uint64) uint64 {
-	var a, b, c, d uint64
-	for ; len(x) >= 8; x = x[8:] {
-		a += x[0] + x[4]
-		b += x[1] + x[5]
-		c += x[2] + x[6]
-		d += x[3] + x[7]
-	}
-	for _, v := range x {
-		a += v
-	}
-	return a + b + c + d
-}
-
-// inParallel calls f(0) … f(n−1) at the same time.
-func inParallel(n int, f func(i int)) {
-	var all sync.WaitGroup
-	for i := range n - 1 {
-		all.Go(func() { f(i + 1) })
-	}
-	f(0)
-	all.Wait()
 }
 
 // lastCache is the size of the largest cache of the first processor, 32 MiB if

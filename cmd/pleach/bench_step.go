@@ -21,36 +21,19 @@ import (
 	"pleach/train"
 )
 
-// stepReport is how fast a model trains. The keys up to the memory are those that
-// other programs' benches print too.
+// stepReport is how fast a model trains.
 type stepReport struct {
-	Config          string  `json:"config"`
-	Precision       string  `json:"precision"`
-	Threads         int     `json:"threads"`
-	TokensPerSecond float64 `json:"tokens_per_second"` // of the median step
-	GFLOPS          float64 `json:"gflops"`
-	PeakGFLOPS      float64 `json:"peak_gflops"`
-	PeakRSS         int64   `json:"peak_rss_bytes"`
-
-	Bench      string  `json:"bench"`
-	Version    string  `json:"version"`
-	Level      string  `json:"level"`
-	CPU        string  `json:"cpu"`
-	Parameters int     `json:"parameters"`
-	Rows       int     `json:"rows"`
-	Seq        int     `json:"seq"`
-	Micro      int     `json:"micro"`
-	Steps      int     `json:"steps"`
-	Share      float64 `json:"share_of_peak"`
-	Bandwidth  float64 `json:"read_bytes_per_second"`
-	Start      float64 `json:"start_seconds"` // from the start of the process to the first op
-	First      float64 `json:"first_step_seconds"`
-	Step       float64 `json:"step_seconds"` // the median
-	Best       float64 `json:"best_step_seconds"`
-	Loss       float64 `json:"loss"` // of the last step
-	Noise      noise   `json:"noise"`
-	Ops        []costs `json:"ops"`
-	Profiled   float64 `json:"profiled_step_seconds"`
+	common
+	Micro    int     `json:"micro"`
+	Steps    int     `json:"steps"`
+	Share    float64 `json:"share_of_peak"`
+	Start    float64 `json:"start_seconds"` // from the start of the process to the first op
+	First    float64 `json:"first_step_seconds"`
+	Step     float64 `json:"step_seconds"` // the median
+	Best     float64 `json:"best_step_seconds"`
+	Loss     float64 `json:"loss"` // of the last step
+	Ops      []costs `json:"ops"`
+	Profiled float64 `json:"profiled_step_seconds"`
 
 	profile profile
 }
@@ -76,11 +59,8 @@ func (b *bench) step(ctx context.Context) (*stepReport, error) {
 	}
 	defer s.e.Close()
 	defer restrain(s.e.Engine)()
-	info := s.e.Info()
 	r := &stepReport{
-		Config: b.config, Precision: b.precision, Threads: info.Threads, Bench: "step", Version: version, Level: info.Level,
-		CPU: info.Device, Parameters: b.spec.Count(), Rows: b.rows, Seq: b.seq, Micro: p.Batch.B, Steps: b.steps,
-		Start: processAge().Seconds(),
+		common: b.common("step", b.in.Weights()), Micro: p.Batch.B, Steps: b.steps, Start: processAge().Seconds(),
 	}
 	var steps, peak samples
 	if r.First, err = s.step(); err != nil {
@@ -90,7 +70,7 @@ func (b *bench) step(ctx context.Context) (*stepReport, error) {
 		return nil, err
 	}
 	seen := beginWatch()
-	peak.add(s.e.Engine.Peak())
+	peak.add(s.e.Engine.Peak(r.computes))
 	for range b.steps {
 		if err := interrupted(ctx); err != nil {
 			return nil, err
@@ -100,15 +80,15 @@ func (b *bench) step(ctx context.Context) (*stepReport, error) {
 			return nil, err
 		}
 		steps.add(took)
-		peak.add(s.e.Engine.Peak()) // the clock of a processor moves
+		peak.add(s.e.Engine.Peak(r.computes)) // the clock of a processor moves
 	}
-	r.Noise = noise{peak.spread(), steps.spread(), seen.others(info.Threads), info.Threads}
+	r.Noise = noise{Peak: peak.spread(), Steps: steps.spread(), Others: seen.others(b.threads), mine: b.threads}
 	r.PeakRSS = peakRSS()
 	r.settle(steps, peak, b.spec.TrainFLOPs(model.Batch{B: b.rows, T: b.seq}))
 	if err := r.takeProfile(s); err != nil {
 		return nil, err
 	}
-	r.Bandwidth, r.Loss = readBandwidth(info.Threads), s.loss
+	r.Bandwidth, r.Loss = readBandwidth(b.threads), s.loss
 	return r, nil
 }
 
@@ -131,13 +111,9 @@ func (r *stepReport) takeProfile(s *stepped) error {
 
 // stepped makes the model of the configuration on an engine.
 func (b *bench) stepped() (*stepped, plan.Plan, error) {
-	in, err := optim.ParsePrecision(b.precision)
-	if err != nil {
-		return nil, plan.Plan{}, err
-	}
-	adamw := in.Apply(optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1})
+	adamw := b.adamw()
 	p, err := plan.Choose(plan.Request{
-		Spec: b.spec, Layout: in.Layout(), AdamW: adamw, Sequence: b.seq, Rows: b.rows, Micro: b.micro,
+		Spec: b.spec, Layout: b.in.Layout(), AdamW: adamw, Sequence: b.seq, Rows: b.rows, Micro: b.micro,
 		Threads: b.options().Threads,
 		Memory:  available(), Other: beside(),
 	}, predictor(b.options()))
@@ -147,7 +123,7 @@ func (b *bench) stepped() (*stepped, plan.Plan, error) {
 	s := &stepped{e: &profiler{Engine: cpu.New(b.options())}}
 	s.stepper, err = train.NewStepper(s.e, b.spec, p.Layout, p.Batch, adamw)
 	if err == nil {
-		err = randomWeights(s.stepper, b.spec)
+		err = randomWeights(s.stepper.Write, b.spec)
 	}
 	if err != nil {
 		s.e.Close()
@@ -156,6 +132,11 @@ func (b *bench) stepped() (*stepped, plan.Plan, error) {
 	all := randomRows(b.rows*(b.steps+warmUp+1), b.seq, b.spec.V)
 	s.rows = slices.Collect(slices.Chunk(all, b.rows))
 	return s, p, nil
+}
+
+// adamw is the optimizer of every bench.
+func (b *bench) adamw() optim.AdamW {
+	return b.in.Apply(optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1})
 }
 
 // step runs a step on rows of its own and says how long it took.
@@ -171,7 +152,7 @@ func (s *stepped) step() (seconds float64, err error) {
 // and the same million numbers, uniform with the usual standard deviation, again
 // and again. Those of a run that begins are all different, which takes longer to
 // make and no longer to train.
-func randomWeights(st *train.Stepper, s model.Spec) error {
+func randomWeights(write func(name string, lo int, x []float32) error, s model.Spec) error {
 	draw := rng.New(0, "bench weights")
 	values := make([]float32, 1<<20-3) // no divisor of it is the width of a matrix
 	for i := range values {
@@ -188,7 +169,7 @@ func randomWeights(st *train.Stepper, s model.Spec) error {
 		}
 		for lo := 0; lo < p.Len(); lo += len(from) {
 			piece := from[:min(len(from), p.Len()-lo)]
-			if err := st.Write(p.Name, lo, piece); err != nil {
+			if err := write(p.Name, lo, piece); err != nil {
 				return err
 			}
 		}
@@ -196,23 +177,15 @@ func randomWeights(st *train.Stepper, s model.Spec) error {
 	return nil
 }
 
-func (r *stepReport) spread() noise { return r.Noise }
-
 func (r *stepReport) print(w io.Writer) error {
 	t := newTable(w)
-	t.row("processor", "%s, %d threads, %s kernels", r.CPU, r.Threads, r.Level)
-	t.row("peak", "%.1f GFLOP/s, read bandwidth %.1f GB/s", r.PeakGFLOPS, r.Bandwidth/1e9)
-	t.row("model", "%s: %s parameters, %d rows of %d ids, %d at a time, %s", r.Config, amount(float64(r.Parameters)),
-		r.Rows, r.Seq, r.Micro, r.Precision)
+	r.head(t, fmt.Sprintf(", %d at a time", r.Micro))
 	t.row("speed", "%.1f tokens/s, %.1f GFLOP/s, %s of the peak", r.TokensPerSecond, r.GFLOPS, inPercent(r.Share))
 	t.row("step", "%.4f s, the median of %d; the best %.4f s, the first %.4f s", r.Step, r.Steps, r.Best, r.First)
 	if r.Start > 0 {
 		t.row("start", "%.2f s from the start of the process to the first op", r.Start)
 	}
-	if r.PeakRSS > 0 {
-		t.row("memory", "%s at most", rounded(r.PeakRSS))
-	}
-	t.row("noise", "%s between the quartiles of the steps, %s of the peak", inPercent(r.Noise.Steps), inPercent(r.Noise.Peak))
+	r.foot(t, "the steps")
 	if err := printed(t.w.Flush()); err != nil {
 		return err
 	}

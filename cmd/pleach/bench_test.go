@@ -14,6 +14,8 @@ import (
 
 	"pleach/engine/cpu"
 	"pleach/model"
+	"pleach/optim"
+	"pleach/program"
 )
 
 // TestBenchConfigs: the sizes are those of bench/torch_step.py, which counts the
@@ -57,16 +59,45 @@ func TestTiedFLOPs(t *testing.T) {
 	}
 }
 
+// TestWeightBytes: a step of decoding reads every weight once, but of a table that
+// is not the head's too only the rows of its ids.
+func TestWeightBytes(t *testing.T) {
+	s, err := benchSpec("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tied := s
+	tied.Tied = true
+	const rows = 3
+	for _, tt := range []struct {
+		spec model.Spec
+		l    program.Layout
+		want int
+	}{
+		{s, optim.F32.Layout(), 4 * (s.Count() - s.V*s.D + rows*s.D)},
+		{s, optim.BF16.Layout(), 2 * (s.Count() - s.V*s.D + rows*s.D)},
+		{tied, optim.BF16.Layout(), 2 * tied.Count()},
+	} {
+		p, err := model.Extend("decode", tt.spec, tt.l, 0, model.Window{N: rows, M: rows, Slots: rows, T: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := weightBytes(p); got != tt.want {
+			t.Errorf("tied %v, %v: got %d bytes, want %d", tt.spec.Tied, tt.l.Compute, got, tt.want)
+		}
+	}
+}
+
 func TestNoise(t *testing.T) {
 	steady, torn := samples{[]float64{10, 10.1, 9.9, 10, 10.2}}, samples{[]float64{10, 5, 15, 10, 3}}
 	for _, tt := range []struct {
 		noise noise
 		want  string
 	}{
-		{noise{steady.spread(), steady.spread(), 0.1, 2}, ""},
-		{noise{steady.spread(), torn.spread(), 0, 2}, "the quartiles of the measurements are 50 % apart, want at most 10 %"},
-		{noise{torn.spread(), 0, 0, 2}, "the quartiles of the peak are 50 % apart, want at most 10 %"},
-		{noise{0, 0, 0.3, 1}, "other processes took 0.3 of the 1 processors that it needs"},
+		{noise{Peak: steady.spread(), Steps: steady.spread(), Others: 0.1, mine: 2}, ""},
+		{noise{Peak: steady.spread(), Steps: torn.spread(), mine: 2}, "the quartiles of the measurements are 50 % apart, want at most 10 %"},
+		{noise{Peak: torn.spread(), mine: 2}, "the quartiles of the peak are 50 % apart, want at most 10 %"},
+		{noise{Others: 0.3, mine: 1}, "other processes took 0.3 of the 1 processors that it needs"},
 	} {
 		if got := tt.noise.tooNoisy(); got != tt.want {
 			t.Errorf("%+v: got %q, want %q", tt.noise, got, tt.want)
@@ -80,7 +111,9 @@ func TestNoise(t *testing.T) {
 // TestVerdict: a difference smaller than the noise of either side is none.
 func TestVerdict(t *testing.T) {
 	report := func(speed, spread float64) stepReport {
-		return stepReport{TokensPerSecond: speed, GFLOPS: speed, PeakGFLOPS: 400, PeakRSS: 1 << 20, Noise: noise{Steps: spread}}
+		return stepReport{common: common{
+			TokensPerSecond: speed, GFLOPS: speed, PeakGFLOPS: 400, PeakRSS: 1 << 20, Noise: noise{Steps: spread},
+		}}
 	}
 	for _, tt := range []struct {
 		old, now stepReport
@@ -91,7 +124,7 @@ func TestVerdict(t *testing.T) {
 		{report(100, 0.01), report(125, 0.02), "+25.0 %, with a noise of 2.0 %\n"},
 	} {
 		var out bytes.Buffer
-		if err := tt.now.compare(&out, &oldReport{stepReport: tt.old}); err != nil {
+		if err := tt.now.compare(&out, &oldReport{common: tt.old.common}); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); !strings.HasSuffix(got, tt.want) {

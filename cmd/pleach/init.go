@@ -286,9 +286,9 @@ func choose(tokens float64, vocabulary int) (sizes, error) {
 	if err != nil {
 		return z, err
 	}
-	e := cpu.New(run)
+	e, layout := cpu.New(run), plain() // the recipe leaves the precision at its default
 	defer e.Close()
-	z.rate = usualShare * e.Peak()
+	z.rate = usualShare * e.Peak(layout.Compute)
 	flops := 0.0
 	for _, name := range []string{"tiny", "mini", "small", "quick", "d512"} {
 		spec, err := model.Preset(name, vocabulary)
@@ -296,7 +296,7 @@ func choose(tokens float64, vocabulary int) (sizes, error) {
 			return z, err
 		}
 		p, err := plan.Choose(plan.Request{
-			Spec: spec, Layout: plain(), Sequence: z.sequence, Rows: z.rows, Threads: run.Threads, Free: true, Memory: available(), Other: beside(),
+			Spec: spec, Layout: layout, Sequence: z.sequence, Rows: z.rows, Threads: run.Threads, Free: true, Memory: available(), Other: beside(),
 		}, predictor(run))
 		if err != nil && z.preset != "" {
 			break // too large; the one before is not

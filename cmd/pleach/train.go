@@ -113,7 +113,7 @@ func (p *prepared) train(ctx context.Context, sink track.Sink, folder string) (t
 	e := cpu.New(p.options)
 	defer e.Close()
 	j := p.job(w.engine(e))
-	j.Sink, j.Peak = sink, bestPeak(e)
+	j.Sink, j.Peak = sink, bestPeak(e, p.precision.Weights())
 	w.limits.peak = j.Peak
 	if j.Evaluate, err = p.evaluation(e); err != nil {
 		return train.Result{}, err

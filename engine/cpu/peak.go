@@ -6,19 +6,21 @@ package cpu
 import (
 	"time"
 
+	"pleach/half"
 	"pleach/kernel"
 )
 
 // peakTime is how long a sample of the peak lasts.
 const peakTime = 8 * time.Millisecond
 
-// Peak measures for 8 ms how many FLOP/s all workers together reach at most:
-// multiplications and additions of the level's widest vectors that touch no
-// memory. Portable Go cannot promise that; there it is the innermost loop of
-// products, over operands in the first-level cache.
-func (e *Engine) Peak() float64 {
+// Peak measures for 8 ms how many FLOP/s all workers together reach at most in
+// products of operands of type t, f32 or bf16: multiplications and additions of
+// the level's widest vectors that touch no memory, in pairs where the level
+// multiplies bf16 in pairs. Portable Go cannot promise that; there it is the
+// innermost loop of products, over float32 in the first-level cache.
+func (e *Engine) Peak(t half.DType) float64 {
 	rates := make([]float64, e.threads)
-	e.pool.do(&job{phase: phase{tiles: e.threads, run: func(_, tile int) { rates[tile] = rate(peakWork(e.level)) }}})
+	e.pool.do(&job{phase: phase{tiles: e.threads, run: func(_, tile int) { rates[tile] = rate(peakWork(e.level, t)) }}})
 	sum := 0.0
 	for _, r := range rates {
 		sum += r
@@ -37,10 +39,19 @@ func rate(work func() int) float64 {
 }
 
 // peakWork is some tens of microseconds of a level's best.
-func peakWork(l kernel.Level) func() int {
-	if l != kernel.Portable {
-		return func() int { return l.PeakFLOPs(5000) }
+func peakWork(l kernel.Level, t half.DType) func() int {
+	const rounds = 5000
+	switch {
+	case l == kernel.Portable:
+		return portableWork(l)
+	case t == half.BF16:
+		return func() int { return l.PeakFLOPs16(rounds) }
 	}
+	return func() int { return l.PeakFLOPs(rounds) }
+}
+
+// portableWork is a product that lies in the first-level cache.
+func portableWork(l kernel.Level) func() int {
 	const m, n, k = 64, 64, 64
 	a, c, b := make([]float32, m*k), make([]float32, m*n), make([]float32, l.PanelLen(n, k))
 	return func() int {
