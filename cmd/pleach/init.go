@@ -22,6 +22,7 @@ import (
 	"pleach/internal/fault"
 	"pleach/internal/unit"
 	"pleach/model"
+	"pleach/optim"
 	"pleach/plan"
 	"pleach/token"
 )
@@ -286,7 +287,8 @@ func choose(tokens float64, vocabulary int) (sizes, error) {
 	if err != nil {
 		return z, err
 	}
-	e, layout := cpu.New(run), plain() // the recipe leaves the precision at its default
+	precision := usualPrecision(run.Level) // the recipe leaves it open
+	e, layout := cpu.New(run), precision.Layout()
 	defer e.Close()
 	z.rate = usualShare * e.Peak(layout.Compute)
 	flops := 0.0
@@ -296,7 +298,8 @@ func choose(tokens float64, vocabulary int) (sizes, error) {
 			return z, err
 		}
 		p, err := plan.Choose(plan.Request{
-			Spec: spec, Layout: layout, Sequence: z.sequence, Rows: z.rows, Threads: run.Threads, Free: true, Memory: available(), Other: beside(),
+			Spec: spec, Layout: layout, AdamW: precision.Apply(optim.AdamW{}), Sequence: z.sequence, Rows: z.rows,
+			Threads: run.Threads, Free: true, Memory: available(), Other: beside(),
 		}, predictor(run))
 		if err != nil && z.preset != "" {
 			break // too large; the one before is not

@@ -87,10 +87,19 @@ func (p *prepared) setPrecision() error {
 			return r.SetPrecision(old.Train.Precision, "that of the run")
 		}
 	}
-	if p.options.Level.HalfIsFaster() {
-		return r.SetPrecision(optim.Mixed.String(), "this processor is faster in bf16")
+	usual := usualPrecision(p.options.Level)
+	if usual == optim.F32 {
+		return r.SetPrecision(usual.String(), "this processor is not faster in bf16")
 	}
-	return r.SetPrecision(optim.F32.String(), "this processor is not faster in bf16")
+	return r.SetPrecision(usual.String(), "this processor is faster in bf16")
+}
+
+// usualPrecision is that of a training which says none.
+func usualPrecision(l kernel.Level) optim.Precision {
+	if l.HalfIsFaster() {
+		return optim.Mixed
+	}
+	return optim.F32
 }
 
 // threadsOf is the number of threads for a number that was asked for, 0 for the

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,9 +88,10 @@ func (q *quickstart) size() (sizing, error) {
 	}
 	m := machineSpeed{options: run, seconds: 60 * q.minutes}
 	s, err := size(m.seconds, m.of)
+	s.Precision = usualPrecision(run.Level).String()
 	if err == nil {
 		q.say("%s", machineLine(run, granted(system())))
-		q.say("speed: %.3g GFLOP/s in training steps", s.Speed/1e9)
+		q.say("speed: %.3g GFLOP/s in training steps, precision %s", s.Speed/1e9, s.Precision)
 	}
 	return s, err
 }
@@ -191,7 +193,7 @@ data:
 train:
   until: %d steps
   batch: %d sequences
-  precision: f32
+  precision: %s
   optimizer: {adamw: {lr: %.3g, betas: [0.9, 0.95], decay: 0.1}}
   schedule: {cosine: {warmup: 5 %%, floor: 10 %%}}
   clip: 1.0
@@ -202,6 +204,6 @@ evaluate:
     general: {path: text/general-heldout.jsonl%s}
     domain: {path: text/domain-heldout.jsonl}
 out: %s
-`, heads[i], models, s.Sequence, strings.Join(sources, "\n    - "), stages[i].steps, s.Batch, lr, start, alarm,
+`, heads[i], models, s.Sequence, strings.Join(sources, "\n    - "), stages[i].steps, s.Batch, cmp.Or(s.Precision, "f32"), lr, start, alarm,
 		stages[i].name)
 }

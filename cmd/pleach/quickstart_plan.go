@@ -36,8 +36,9 @@ type sizing struct {
 	Text       int     `json:"text_bytes"`    // of each text
 	Learn      int     `json:"tokenizer_bytes"`
 
-	Speed   float64 `json:"flops_per_second"` // as measured
-	Seconds float64 `json:"predicted_seconds"`
+	Precision string  `json:"precision"`        // "" is f32
+	Speed     float64 `json:"flops_per_second"` // as measured
+	Seconds   float64 `json:"predicted_seconds"`
 }
 
 // candidate is a model that the quickstart may choose. Least is the number of

@@ -14,7 +14,7 @@ import (
 )
 
 // measureSpeed is the FLOP/s of real training steps of a candidate on such an
-// engine, over at least the given time. Rows are random ids and weights are
+// engine, in the precision that is usual there, over at least the given time. Rows are random ids and weights are
 // zero: neither changes how long a step takes.
 func measureSpeed(c candidate, run cpu.Options, atLeast time.Duration) (float64, error) {
 	spec, err := c.spec()
@@ -27,7 +27,9 @@ func measureSpeed(c candidate, run cpu.Options, atLeast time.Duration) (float64,
 	}
 	e := cpu.New(run)
 	defer e.Close()
-	st, err := train.NewStepper(e, spec, plain(), batch, optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Clip: 1})
+	precision := usualPrecision(run.Level)
+	adamw := precision.Apply(optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Clip: 1})
+	st, err := train.NewStepper(e, spec, precision.Layout(), batch, adamw)
 	if err != nil {
 		return 0, err
 	}
