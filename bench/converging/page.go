@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pleach/internal/fault"
+)
+
+// writePage writes the marked parts of the page and the figures beside it.
+func writePage(file string, e experiment, all map[spec]*result) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fault.Configf("converging: --page: %w", err)
+	}
+	parts := []struct{ name, text string }{
+		{"setting", e.setting()}, {"precision", e.precisionPart(all)}, {"beta2", e.betaPart(all)},
+	}
+	for _, p := range parts {
+		if text, err = replace(text, p.name, p.text); err != nil {
+			return fault.Configf("converging: %s: %w", file, err)
+		}
+	}
+	base := strings.TrimSuffix(file, filepath.Ext(file))
+	files := []struct {
+		name string
+		text []byte
+	}{
+		{base + ".svg", e.precisionChart(all).svg()},
+		{base + "-beta2.svg", e.betaChart(all).svg()},
+		{file, text},
+	}
+	for _, f := range files {
+		if err := os.WriteFile(f.name, f.text, 0o666); err != nil {
+			return fault.Machinef("converging: %w", err)
+		}
+	}
+	return nil
+}
+
+// replace puts a text between two marks of a page, which are lines of their own.
+func replace(page []byte, name, text string) ([]byte, error) {
+	begin, end := fmt.Appendf(nil, "<!-- begin %s -->\n", name), fmt.Appendf(nil, "<!-- end %s -->\n", name)
+	before, rest, ok := bytes.Cut(page, begin)
+	_, after, also := bytes.Cut(rest, end)
+	if !ok || !also {
+		return nil, fmt.Errorf("mark %q: got none, want %q and later %q", name, begin, end)
+	}
+	return bytes.Join([][]byte{before, begin, []byte(text), end, after}, nil), nil
+}
+
+// setting says what all runs share.
+func (e experiment) setting() string {
+	s := e.set
+	var seeds []string
+	for _, n := range e.seeds {
+		seeds = append(seeds, fmt.Sprint(n))
+	}
+	return fmt.Sprintf(`- model: preset %s with a vocabulary of %d
+- a step: %d sequences of %d tokens; a run: %d steps, %.2f million tokens, none of them twice
+- AdamW with β1 0.9 and decay 0.1; cosine after a warm-up of %g %%, to a floor of %s; clipping at 1
+- peak of the learning rate: %g where precisions are compared, %g where values of β2 are
+- seeds: %s. Runs of one seed begin with the same weights and see the same rows in the same order
+- runs: %d
+`, s.Preset, s.Vocabulary, s.Batch, s.Sequence, s.Steps, float64(s.tokens())/1e6, 100*warmup, s.Floor,
+		e.lr, e.betaLR, strings.Join(seeds, ", "), len(e.specs()))
+}
+
+// precisionPart is table, band and verdict of the first comparison.
+func (e experiment) precisionPart(all map[spec]*result) string {
+	groups := e.precisions(all)
+	t := newTable("precision", "seeds", "held out, nats per token", "bits per byte", "more than f32, nats",
+		"its range", "norm of weights", "spikes", "largest norm of a gradient")
+	for _, m := range e.modes {
+		g, ok := groups[m]
+		if !ok {
+			continue
+		}
+		d, s := g.difference(), g.spikes()
+		more, span := "", ""
+		if m != plainF32 {
+			more, span = fmt.Sprintf("%+.4f ± %.4f", d.mean, d.sd), fmt.Sprintf("%+.4f to %+.4f", d.min, d.max)
+		}
+		w := g.over(func(r *result) float64 { return r.weightNorm })
+		t.row(g.label, fmt.Sprint(len(g.runs)), g.nats(), g.bits(), more, span, fmt.Sprintf("%.2f", w.mean),
+			fmt.Sprint(s.count), fmt.Sprintf("%.2f", g.over(func(r *result) float64 { return r.norm }).max))
+	}
+	var b strings.Builder
+	b.WriteString(t.String() + "\n")
+	for _, m := range []mode{again, mixed, sr, srMoment, plain16} {
+		if g, ok := groups[m]; ok {
+			fmt.Fprintf(&b, "- Band: after the warm-up the training loss of %s stays within %s nats of f32 in every seed.\n",
+				g.label, number(g.band()))
+		}
+	}
+	return b.String() + "\n" + verdict(groups) + "\n"
+}
+
+// verdict says whether plain bf16 is worse and the others are not.
+func verdict(groups map[mode]group) string {
+	plain, ok := groups[plain16]
+	if !ok {
+		return "Plain bf16 was not run."
+	}
+	noise, others := 0.0, 0.0
+	if g, ok := groups[again]; ok {
+		noise = g.difference().largest()
+	}
+	for _, m := range []mode{mixed, sr, srMoment} {
+		if g, ok := groups[m]; ok {
+			others = max(others, g.difference().largest())
+		}
+	}
+	least := plain.difference().min
+	said := fmt.Sprintf("On the held-out texts plain bf16 ends at least %.4f nats above f32 in every seed. Mixed and "+
+		"stochastic rounding end within %.4f of it, and f32 with a rate that differs in its seventh digit within %.4f.",
+		least, others, noise)
+	if least > max(noise, others) {
+		return "**HLAT's finding is seen here.** " + said
+	}
+	return "**HLAT's finding is not seen here.** " + said
+}
+
+// betaPart is table and verdicts of the second comparison.
+func (e experiment) betaPart(all map[spec]*result) string {
+	first := e.betas[0]
+	t := newTable("precision", "β2", "seeds", "held out, nats per token", "bits per byte",
+		fmt.Sprintf("more than with %g, nats", first), "its range", "spikes", "of one step", "steps in spikes",
+		"largest norm of a gradient", "steps refused")
+	var said strings.Builder
+	for _, m := range e.betaModes {
+		groups := e.slower(m, all)
+		for i, g := range groups {
+			d, s := g.difference(), g.spikes()
+			more, span := "", ""
+			if i > 0 {
+				more, span = fmt.Sprintf("%+.4f ± %.4f", d.mean, d.sd), fmt.Sprintf("%+.4f to %+.4f", d.min, d.max)
+				said.WriteString(betaVerdict(g, first, e.betas[i]))
+			}
+			refused := g.over(func(r *result) float64 { return float64(r.refused) })
+			t.row(g.label, fmt.Sprint(e.betas[i]), fmt.Sprint(len(g.runs)), g.nats(), g.bits(), more, span,
+				fmt.Sprint(s.count), share(s.single, s.count), fmt.Sprint(s.steps),
+				fmt.Sprintf("%.2f", g.over(func(r *result) float64 { return r.norm }).max),
+				fmt.Sprint(refused.mean*float64(refused.n)))
+		}
+	}
+	return t.String() + "\n" + said.String()
+}
+
+// betaVerdict says whether a β2 is worse than the first.
+func betaVerdict(g group, first, beta float64) string {
+	d := g.difference()
+	word := "not clearly better or worse on the held-out texts"
+	switch {
+	case d.min > 0:
+		word = "worse on the held-out texts in every seed"
+	case d.max < 0:
+		word = "better on the held-out texts in every seed"
+	}
+	more, fewer := 0, 0
+	for i, r := range g.runs {
+		switch a, b := r.spikes.steps, g.base[i].spikes.steps; {
+		case a > b:
+			more++
+		case a < b:
+			fewer++
+		}
+	}
+	return fmt.Sprintf("- %s: β2 %g is %s than %g, with more steps in spikes in %d of %d seeds and fewer in %d.\n",
+		g.label, beta, word, first, more, len(g.runs), fewer)
+}
+
+func (g group) nats() string {
+	s := g.over(func(r *result) float64 { return r.nats })
+	return fmt.Sprintf("%.4f ± %.4f", s.mean, s.sd)
+}
+
+func (g group) bits() string {
+	s := g.over(func(r *result) float64 { return r.bits })
+	return fmt.Sprintf("%.4f ± %.4f", s.mean, s.sd)
+}
+
+// number is x, or what is wrong with it.
+func number(x float64) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "no number of"
+	}
+	return fmt.Sprintf("%.4f", x)
+}
+
+func share(n, of int) string {
+	if of == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %%", 100*float64(n)/float64(of))
+}
+
+// table is one of Markdown.
+type table struct{ strings.Builder }
+
+func newTable(head ...string) *table {
+	t := &table{}
+	t.row(head...)
+	fmt.Fprintf(t, "|---%s|\n", strings.Repeat("|---:", len(head)-1))
+	return t
+}
+
+func (t *table) row(cells ...string) { fmt.Fprintf(t, "| %s |\n", strings.Join(cells, " | ")) }
