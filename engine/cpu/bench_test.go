@@ -23,9 +23,9 @@ var benched = []model.Spec{
 // newBench is a trainer whose weights stay what they are: a step costs what the
 // first one did. They are small, far from denormal numbers, which are slow.
 func newBench(b *testing.B, e *cpu.Engine, s model.Spec, batch model.Batch) *trainer {
-	tr := newPrograms(b, e, s, fast, batch)
+	tr := newPrograms(b, e, s, laidOut{}, batch)
 	tr.rate = 0
-	start(b, e, s, 0.02)
+	start(b, tr.floats, s, 0.02)
 	return tr
 }
 

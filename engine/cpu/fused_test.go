@@ -13,6 +13,7 @@ import (
 	"pleach/engine/cpu"
 	"pleach/kernel"
 	"pleach/model"
+	"pleach/optim"
 	"pleach/program"
 )
 
@@ -43,10 +44,11 @@ type outcome struct {
 // number of micro-batches between their halves.
 func TestFused(t *testing.T) {
 	for _, k := range kernel.Levels() {
-		for seed := range uint64(8) {
+		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 11))
 			s, b := drawn(rng)
-			want := outcomeOf(t, cpu.Unfused(cpu.Options{Level: k, Threads: 1}), s, b, program.KeepAll, 1)
+			in := precisions[rng.IntN(len(precisions))]
+			want := outcomeOf(t, cpu.Unfused(cpu.Options{Level: k, Threads: 1}), s, b, laidOut{in: in}, 1)
 			for policy := program.KeepAll; policy <= program.Full; policy++ {
 				threads, slots := 1+rng.IntN(3), 1+rng.IntN(2)
 				o := cpu.Options{Level: k, Threads: threads}
@@ -54,8 +56,8 @@ func TestFused(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					e = cpu.Bounded(o, 1+rng.IntN(5000), 1+rng.IntN(40_000))
 				}
-				what := fmt.Sprintf("seed %d, %v, %v, %d threads, %d slots, %+v, %+v", seed, k, policy, threads, slots, s, b)
-				got := outcomeOf(t, e, s, b, policy, slots)
+				what := fmt.Sprintf("seed %d, %v, %v, %v, %d threads, %d slots, %+v, %+v", seed, in, k, policy, threads, slots, s, b)
+				got := outcomeOf(t, e, s, b, laidOut{in, policy}, slots)
 				sameHistory(t, what, got.run, want.run)
 				if !slices.EqualFunc(got.scored, want.scored, slices.Equal) {
 					t.Errorf("%s: scores differ", what)
@@ -65,12 +67,11 @@ func TestFused(t *testing.T) {
 	}
 }
 
-func outcomeOf(t *testing.T, e *cpu.Engine, s model.Spec, b model.Batch, policy program.Policy, slots int) (r outcome) {
+func outcomeOf(t *testing.T, e *cpu.Engine, s model.Spec, b model.Batch, o laidOut, slots int) (r outcome) {
 	t.Helper()
 	defer e.Close()
-	l := fast
-	l.Recompute = policy
-	tr := newTrainer(t, e, s, l, b)
+	l := o.layout()
+	tr := newTrainer(t, e, s, o, b)
 	x, err := e.Compile(tr.accumulate.Program(), slots)
 	must(t, err)
 	for n := range 2 {
@@ -117,12 +118,21 @@ func inSlots(t *testing.T, x engine.Executable, tr *trainer, slots, row int) {
 // TestPasses wants every pass to find what it is for in the programs of a model,
 // and no op to be lost or run twice.
 func TestPasses(t *testing.T) {
-	l := fast
-	l.Recompute = program.Selective
-	tr := newPrograms(t, cpu.New(cpu.Options{Threads: 1}), odd, l, model.Batch{B: 2, T: 67})
+	for _, in := range precisions {
+		testPasses(t, in)
+	}
+}
+
+func testPasses(t *testing.T, in optim.Precision) {
+	o := laidOut{in, program.Selective}
+	tr := newPrograms(t, cpu.New(cpu.Options{Threads: 1}), odd, o, model.Batch{B: 2, T: 67})
 	want := map[string]int{
 		"head": 1, "bias": 4 * odd.L, "rope": odd.L, "swiglu": odd.L, "residual": 2 * odd.L, "swiglu.grad": odd.L,
 		"norm.add": 2 * odd.L, "unrope": odd.L, "clear": len(odd.Whole()),
+		"publish": 0,
+	}
+	if in == optim.Mixed {
+		want["publish"] = len(odd.Whole())
 	}
 	got := map[string]int{}
 	for _, x := range []engine.Executable{tr.accumulate, tr.update} {
@@ -143,7 +153,7 @@ func TestPasses(t *testing.T) {
 	}
 	for name, n := range want {
 		if got[name] != n {
-			t.Errorf("pass %s: changes %d steps, want %d", name, got[name], n)
+			t.Errorf("%v: pass %s: changes %d steps, want %d", in, name, got[name], n)
 		}
 	}
 }

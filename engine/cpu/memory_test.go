@@ -23,7 +23,7 @@ func TestMemory(t *testing.T) {
 	runtime.GC()
 	runtime.GC() // what the first has found to have a finalizer
 	runtime.ReadMemStats(&before)
-	tr := newPrograms(t, e, s, fast, model.Batch{B: 2, T: 256})
+	tr := newPrograms(t, e, s, laidOut{}, model.Batch{B: 2, T: 256})
 	p, err := model.Extend("extend", s, fast, 0, model.Window{N: 3, M: 1, Slots: 2, T: 300})
 	must(t, err)
 	decode, _ := compile(t, e, p)

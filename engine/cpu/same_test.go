@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"pleach/engine/cpu"
+	"pleach/kernel"
 	"pleach/model"
+	"pleach/optim"
 )
 
 // odds are models that leave no loop without a remainder.
@@ -23,21 +25,26 @@ func odds() []model.Spec {
 
 // TestThreads wants the same bits for any number of threads.
 func TestThreads(t *testing.T) {
-	for _, s := range odds() {
-		want := history(t, s, 1, 2)
-		for _, threads := range []int{2, 3, 4} {
-			sameHistory(t, fmt.Sprintf("D %d, %d threads", s.D, threads), history(t, s, threads, 2), want)
+	for _, in := range precisions {
+		for _, s := range odds() {
+			want := history(t, s, in, 1, 2)
+			for _, threads := range []int{2, 3, 4} {
+				sameHistory(t, fmt.Sprintf("%v, D %d, %d threads", in, s.D, threads), history(t, s, in, threads, 2), want)
+			}
 		}
 	}
 }
 
 // TestMicroBatches wants the same bits however a step is cut into micro-batches,
-// with a tied embedding too.
+// with a tied embedding too. Rows are even: products of bf16 may take tokens in
+// pairs.
 func TestMicroBatches(t *testing.T) {
-	for _, s := range odds() {
-		want := history(t, s, 1, 4)
-		for _, rows := range []int{1, 2} {
-			sameHistory(t, fmt.Sprintf("D %d, micro-batches of %d", s.D, rows), history(t, s, 2, rows), want)
+	for _, in := range precisions {
+		for _, s := range odds() {
+			want := history(t, s, in, 1, 4)
+			for _, rows := range []int{1, 2} {
+				sameHistory(t, fmt.Sprintf("%v, D %d, micro-batches of %d", in, s.D, rows), history(t, s, in, 2, rows), want)
+			}
 		}
 	}
 }
@@ -48,11 +55,11 @@ type run struct {
 	weights map[string][]float32
 }
 
-func history(t *testing.T, s model.Spec, threads, rows int) run {
+func history(t *testing.T, s model.Spec, in optim.Precision, threads, rows int) run {
 	t.Helper()
 	e := cpu.New(cpu.Options{Threads: threads})
 	defer e.Close()
-	tr := newTrainer(t, e, s, fast, model.Batch{B: rows, T: 67})
+	tr := newTrainer(t, e, s, laidOut{in: in}, model.Batch{B: rows, T: 66})
 	return tr.history(2, 4)
 }
 
@@ -82,7 +89,7 @@ func sameHistory(t *testing.T, what string, got, want run) {
 // TestCollections wants garbage collections during a run to change nothing:
 // addresses that closures keep stay good.
 func TestCollections(t *testing.T) {
-	want := history(t, odd, 2, 2)
+	want := history(t, odd, optim.Mixed, 2, 2)
 	stop, stopped := make(chan bool), make(chan bool)
 	go func() {
 		defer close(stopped)
@@ -95,7 +102,7 @@ func TestCollections(t *testing.T) {
 			}
 		}
 	}()
-	got := history(t, odd, 2, 2)
+	got := history(t, odd, optim.Mixed, 2, 2)
 	close(stop)
 	<-stopped
 	sameHistory(t, "with collections", got, want)
@@ -103,12 +110,20 @@ func TestCollections(t *testing.T) {
 
 // TestAllocations wants none in accumulate, update and score.
 func TestAllocations(t *testing.T) {
-	e := cpu.New(cpu.Options{Threads: 2})
+	for _, in := range precisions {
+		for _, k := range kernel.Levels() {
+			t.Run(fmt.Sprintf("%v/%v", in, k), func(t *testing.T) { testAllocations(t, in, k) })
+		}
+	}
+}
+
+func testAllocations(t *testing.T, in optim.Precision, k kernel.Level) {
+	e := cpu.New(cpu.Options{Level: k, Threads: 2})
 	defer e.Close()
 	b := model.Batch{B: 2, T: 67}
-	tr := newTrainer(t, e, odd, fast, b)
+	tr := newTrainer(t, e, odd, laidOut{in: in}, b)
 	tr.step(1, 0, 2)
-	p, err := model.Score(odd, fast, 0, b, 3)
+	p, err := model.Score(odd, in.Layout(), 0, b, 3)
 	must(t, err)
 	score, c := compile(t, e, p)
 	feed(p, c, odd, b, 0)

@@ -12,7 +12,6 @@ import (
 	"pleach/engine"
 	"pleach/engine/cpu"
 	"pleach/engine/oracle"
-	"pleach/half"
 	"pleach/model"
 	"pleach/optim"
 	"pleach/program"
@@ -24,8 +23,24 @@ var odd = model.Spec{
 	Rope: program.Rope{Theta: 10_000}, Tied: true, AttnBias: true, MLPBias: true,
 }
 
-// fast is how programs of this engine are laid out.
-var fast = program.Layout{Compute: half.F32, Sum: half.F32}
+// fast is how programs of float32 are laid out.
+var fast = optim.F32.Layout()
+
+// precisions are those with programs of their own: float32, a master copy, and
+// stochastic rounding. Plain bf16 is the last of them with another attribute.
+var precisions = []optim.Precision{optim.F32, optim.Mixed, optim.BF16SR}
+
+// laidOut is a precision with a policy of recomputation.
+type laidOut struct {
+	in     optim.Precision
+	policy program.Policy
+}
+
+func (o laidOut) layout() program.Layout {
+	l := o.in.Layout()
+	l.Recompute = o.policy
+	return l
+}
 
 var adam = optim.AdamW{
 	Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 0.7,
@@ -35,7 +50,7 @@ var adam = optim.AdamW{
 // trainer is the programs of a step on an engine.
 type trainer struct {
 	t          testing.TB
-	e          engine.Engine
+	floats     *engine.Floats
 	spec       model.Spec
 	batch      model.Batch
 	rate       float64
@@ -44,21 +59,22 @@ type trainer struct {
 	acc, upd   *engine.Call
 }
 
-func newTrainer(t testing.TB, e engine.Engine, s model.Spec, l program.Layout, b model.Batch) *trainer {
+func newTrainer(t testing.TB, e engine.Engine, s model.Spec, o laidOut, b model.Batch) *trainer {
 	t.Helper()
-	tr := newPrograms(t, e, s, l, b)
-	start(t, e, s, 0.2)
+	tr := newPrograms(t, e, s, o, b)
+	start(t, tr.floats, s, 0.2)
 	return tr
 }
 
 // newPrograms leaves all weights zero.
-func newPrograms(t testing.TB, e engine.Engine, s model.Spec, l program.Layout, b model.Batch) *trainer {
+func newPrograms(t testing.TB, e engine.Engine, s model.Spec, o laidOut, b model.Batch) *trainer {
 	t.Helper()
-	tr := &trainer{t: t, e: e, spec: s, batch: b, rate: 0.01}
-	p, err := model.Accumulate(s, l, 0, b)
+	tr := &trainer{t: t, spec: s, batch: b, rate: 0.01}
+	p, err := model.Accumulate(s, o.layout(), 0, b)
 	must(t, err)
-	u, err := optim.Update(adam, l, s.Whole(), s.L+2, p)
+	u, err := optim.Update(o.in.Apply(adam), o.layout(), s.Whole(), s.L+2, p)
 	must(t, err)
+	tr.floats = engine.NewFloats(e, p, u)
 	tr.accumulate, tr.acc = compile(t, e, p)
 	tr.update, tr.upd = compile(t, e, u)
 	return tr
@@ -73,7 +89,7 @@ func compile(t testing.TB, e engine.Engine, p *program.Program) (engine.Executab
 
 // start writes the initial weights of s: uniform around 0, or around 1 in norms,
 // with a standard deviation. They are the same on every host.
-func start(t testing.TB, e engine.Engine, s model.Spec, std float64) {
+func start(t testing.TB, f *engine.Floats, s model.Spec, std float64) {
 	t.Helper()
 	for i, p := range s.Whole() {
 		rng, w := rand.New(rand.NewPCG(uint64(i), 7)), make([]float32, p.Len())
@@ -83,8 +99,16 @@ func start(t testing.TB, e engine.Engine, s model.Spec, std float64) {
 				w[j]++
 			}
 		}
-		must(t, e.Write(program.Place{}, p.Name, 0, program.ArrayOf(w)))
+		must(t, f.Write(p.Name, 0, w))
+		if master := "master." + p.Name; knows(f, master) {
+			must(t, f.Write(master, 0, w))
+		}
 	}
+}
+
+func knows(f *engine.Floats, name string) bool {
+	_, ok := f.Type(name)
+	return ok
 }
 
 // feed writes rows from one on into a call: documents begin anew at random, and
@@ -136,7 +160,7 @@ func (tr *trainer) weights() map[string][]float32 {
 	all := map[string][]float32{}
 	for _, p := range tr.spec.Whole() {
 		all[p.Name] = make([]float32, p.Len())
-		must(tr.t, tr.e.Read(program.Place{}, p.Name, 0, program.ArrayOf(all[p.Name])))
+		must(tr.t, tr.floats.Read(p.Name, 0, all[p.Name]))
 	}
 	return all
 }
@@ -167,7 +191,7 @@ func TestOracle(t *testing.T) {
 	e := cpu.New(cpu.Options{Threads: 2})
 	defer e.Close()
 	b := model.Batch{B: 2, T: 67}
-	got, want := newTrainer(t, e, odd, fast, b), newTrainer(t, oracle.New(), odd, fast, b)
+	got, want := newTrainer(t, e, odd, laidOut{}, b), newTrainer(t, oracle.New(), odd, laidOut{}, b)
 	for n := range 3 {
 		near(t, fmt.Sprintf("report of step %d", n+1), got.step(n+1, 4*n, 4), want.step(n+1, 4*n, 4), 1e-5)
 	}
@@ -187,7 +211,7 @@ func TestScore(t *testing.T) {
 	var out [2]*engine.Call
 	for i, e := range []engine.Engine{e, oracle.New()} {
 		x, c := compile(t, e, p)
-		start(t, e, odd, 0.2)
+		start(t, engine.NewFloats(e, p), odd, 0.2)
 		feed(p, c, odd, b, 11)
 		must(t, x.Run(c).Wait())
 		out[i] = c
@@ -219,7 +243,7 @@ func extend(t *testing.T, e engine.Engine) (logits [][]float32) {
 		must(t, err)
 		x, c := compile(t, e, p)
 		if i == 0 {
-			start(t, e, odd, 0.2)
+			start(t, engine.NewFloats(e, p), odd, 0.2)
 		}
 		ints := func(name string) []int32 { return program.View[int32](c.Input(p, name)) }
 		for n := range w.N {
