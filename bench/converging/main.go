@@ -13,12 +13,13 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"pleach/internal/fault"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {

@@ -149,7 +149,7 @@ func (e experiment) betaPart(all map[spec]*result) string {
 			}
 		}
 	}
-	return t.String() + "\n" + said.String()
+	return t.String() + "\n" + said.String() + "\n" + e.betaFinding(all) + "\n"
 }
 
 // betaVerdict says whether a β2 is worse than the first.
@@ -162,7 +162,14 @@ func betaVerdict(g group, first, beta float64) string {
 	case d.max < 0:
 		word = "better on the held-out texts in every seed"
 	}
-	more, fewer := 0, 0
+	more, fewer := g.spikier()
+	return fmt.Sprintf("%s: β2 %g is %s than %g, with more steps in spikes in %d of %d seeds and fewer in %d.\n",
+		g.label, beta, word, first, more, len(g.runs), fewer)
+}
+
+// spikier is in how many seeds there are more steps in spikes than in the runs
+// that are compared with, and in how many fewer.
+func (g group) spikier() (more, fewer int) {
 	for i, r := range g.runs {
 		switch a, b := r.spikes.steps, g.base[i].spikes.steps; {
 		case a > b:
@@ -171,8 +178,32 @@ func betaVerdict(g group, first, beta float64) string {
 			fewer++
 		}
 	}
-	return fmt.Sprintf("%s: β2 %g is %s than %g, with more steps in spikes in %d of %d seeds and fewer in %d.\n",
-		g.label, beta, word, first, more, len(g.runs), fewer)
+	return more, fewer
+}
+
+// unstable reports whether every seed is worse and has more steps in spikes.
+func (g group) unstable() bool {
+	more, _ := g.spikier()
+	return g.difference().min > 0 && more == len(g.runs)
+}
+
+// betaFinding says where a later β2 is unstable with stochastic rounding.
+func (e experiment) betaFinding(all map[spec]*result) string {
+	var where []string
+	for _, lr := range e.betaRates {
+		for _, m := range e.betaModes {
+			for i, g := range e.slower(m, lr, all) {
+				if i > 0 && g.unstable() {
+					where = append(where, fmt.Sprintf("*%s* with β2 %g at the rate %g", g.label, e.betas[i], lr))
+				}
+			}
+		}
+	}
+	const sense = "unstable (worse, and with more steps in spikes, in every seed)"
+	if len(where) == 0 {
+		return "**HLAT's finding on β2 is not seen here.** No run is " + sense + "."
+	}
+	return "Here is " + sense + ": " + strings.Join(where, "; ") + "."
 }
 
 func (g group) nats() string { return g.over(func(r *result) float64 { return r.nats }).String() }
