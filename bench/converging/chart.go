@@ -50,19 +50,23 @@ func (e experiment) precisionChart(all map[spec]*result) chart {
 	}}
 }
 
-// betaChart is what each later β2 costs against the first.
+// betaChart is what each later β2 costs against the first, a panel for each
+// rate.
 func (e experiment) betaChart(all map[spec]*result) chart {
-	var lines []line
-	for i, m := range e.betaModes {
-		for j, g := range e.slower(m, all) {
-			if j > 0 {
-				label := fmt.Sprintf("%s, β2 %g", g.label, e.betas[j])
-				lines = append(lines, line{label, colours[(i+len(e.betaModes)*(j-1))%len(colours)], g.curve()})
+	c := chart{tokens: float64(e.set.tokens())}
+	for _, lr := range e.betaRates {
+		p := panel{title: fmt.Sprintf("learning rate %g: training loss above that with β2 %g, nats per token", lr, e.betas[0])}
+		for i, m := range e.betaModes {
+			for j, g := range e.slower(m, lr, all) {
+				if j > 0 {
+					label := fmt.Sprintf("%s, β2 %g", g.label, e.betas[j])
+					p.lines = append(p.lines, line{label, colours[(i+len(e.betaModes)*(j-1))%len(colours)], g.curve()})
+				}
 			}
 		}
+		c.panels = append(c.panels, p)
 	}
-	title := fmt.Sprintf("training loss above that with β2 %g, nats per token: mean and range over seeds", e.betas[0])
-	return chart{float64(e.set.tokens()), []panel{{title, lines}}}
+	return c
 }
 
 // Sizes in pixels.

@@ -92,10 +92,10 @@ func (e experiment) precisions(all map[spec]*result) map[mode]group {
 	return groups
 }
 
-// slower are the groups of one mode in the second comparison, each against the
-// first β2.
-func (e experiment) slower(m mode, all map[spec]*result) []group {
-	to := spec{Mode: m, Beta2: e.betas[0], LR: e.betaLR}
+// slower are the groups of one mode and rate in the second comparison, each
+// against the first β2.
+func (e experiment) slower(m mode, lr float64, all map[spec]*result) []group {
+	to := spec{Mode: m, Beta2: e.betas[0], LR: lr}
 	var groups []group
 	for _, b := range e.betas {
 		of := to

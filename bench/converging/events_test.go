@@ -130,7 +130,7 @@ func made(t *testing.T) (experiment, map[spec]*result) {
 	t.Helper()
 	e := experiment{
 		set: small(), modes: modes(), seeds: []int{1, 2}, lr: 1e-3,
-		betas: []float64{0.95, 0.99}, betaModes: []mode{plainF32, sr}, betaLR: 1e-2,
+		betas: []float64{0.95, 0.99}, betaModes: []mode{plainF32, sr}, betaRates: []float64{1e-2},
 	}
 	all := map[spec]*result{}
 	for _, s := range e.specs() {
@@ -156,7 +156,7 @@ func TestSpecs(t *testing.T) {
 	if got := len(e.specs()); got != 20 {
 		t.Errorf("got %d runs, want 6 and 4 of each of two seeds", got)
 	}
-	e.betaLR = e.lr
+	e.betaRates = []float64{e.lr}
 	if got := len(e.specs()); got != 16 {
 		t.Errorf("with one rate: got %d runs, want those of both comparisons once", got)
 	}

@@ -84,7 +84,7 @@ type experiment struct {
 	lr        float64
 	betas     []float64 // the first is that of the modes
 	betaModes []mode
-	betaLR    float64
+	betaRates []float64 // peaks of the learning rate at which they are compared
 }
 
 // spec is one run.
@@ -113,9 +113,11 @@ func (e experiment) specs() []spec {
 		for _, m := range e.modes {
 			add(spec{m, e.betas[0], e.lr, seed})
 		}
-		for _, m := range e.betaModes {
-			for _, b := range e.betas {
-				add(spec{m, b, e.betaLR, seed})
+		for _, lr := range e.betaRates {
+			for _, m := range e.betaModes {
+				for _, b := range e.betas {
+					add(spec{m, b, lr, seed})
+				}
 			}
 		}
 	}

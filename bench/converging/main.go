@@ -13,12 +13,13 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"pleach/internal/fault"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:], os.Stderr)
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -77,12 +78,12 @@ func parse(args []string, stderr io.Writer) (experiment, options, error) {
 	betas := f.String("beta2", "0.95,0.99", "values of β2 that are compared; the first is the one of the precisions too")
 	betaModes := f.String("beta2-modes", "f32,bf16-sr,bf16-sr-moments", "precisions in which they are")
 	f.Float64Var(&e.lr, "lr", 2e-3, "peak of the learning rate when precisions are compared")
-	f.Float64Var(&e.betaLR, "beta2-lr", 8e-3, "the same when values of β2 are")
+	rates := f.String("beta2-lr", "2e-3,6e-3", "the same when values of β2 are, one or more")
 	f.StringVar(&e.set.Preset, "preset", "mini", "model, a preset of init")
 	f.IntVar(&e.set.Vocabulary, "vocabulary", 2048, "tokens of the tokenizer")
 	f.IntVar(&e.set.Sequence, "sequence", 128, "ids of a sequence")
 	f.IntVar(&e.set.Batch, "batch", 8, "sequences of a step")
-	f.IntVar(&e.set.Steps, "steps", 1600, "steps of a run")
+	f.IntVar(&e.set.Steps, "steps", 1000, "steps of a run")
 	f.StringVar(&e.set.Floor, "floor", "10 %", "rate of the last step, of the peak")
 	if err := f.Parse(args); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
@@ -90,15 +91,17 @@ func parse(args []string, stderr io.Writer) (experiment, options, error) {
 		}
 		return e, o, err
 	}
-	if f.NArg() > 0 || o.atOnce < 1 || o.threads < 1 || e.set.Steps < 2*bins || !(e.lr > 0) || !(e.betaLR > 0) {
+	if f.NArg() > 0 || o.atOnce < 1 || o.threads < 1 || e.set.Steps < 2*bins || !(e.lr > 0) {
 		return e, o, fault.Configf("converging: want no arguments, --at-once and --threads of at least 1, "+
-			"--steps of at least %d and learning rates above 0; got %q", 2*bins, args)
+			"--steps of at least %d and a learning rate above 0; got %q", 2*bins, args)
 	}
-	var errs [4]error
+	number := func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
+	var errs [5]error
 	e.modes, errs[0] = parseModes(*modes)
 	e.betaModes, errs[1] = parseModes(*betaModes)
-	e.betas, errs[2] = list(*betas, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
+	e.betas, errs[2] = list(*betas, number)
 	e.seeds, errs[3] = list(*seeds, strconv.Atoi)
+	e.betaRates, errs[4] = list(*rates, number)
 	return e, o, errors.Join(errs[:]...)
 }
 

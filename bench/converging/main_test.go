@@ -76,7 +76,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("got %+v, %+v", e, o)
 	}
 	for _, args := range []string{
-		"--modes=fp8", "--seeds=a", "--beta2=", "more", "--at-once=0", "--steps=10", "--lr=0", "--what",
+		"--modes=fp8", "--seeds=a", "--beta2=", "more", "--at-once=0", "--steps=10", "--lr=0", "--beta2-lr=1;2", "--what",
 	} {
 		if _, _, err := parse([]string{args}, io.Discard); fault.Exit(err) != 2 {
 			t.Errorf("%s: got %v, want exit code 2", args, err)
