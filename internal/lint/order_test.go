@@ -59,6 +59,9 @@ infer, data, template, track < eval;
 # The only place that names concrete engines, stores and sinks.
 train, infer, eval, corpus, merge, plan, launch, engine/cpu, engine/pjrt < cmd/pleach;
 
+# The experiment of docs/converging.md runs the program, and reads what it wrote.
+corpus, track < bench/converging;
+
 kernel !< program;                       # a program says what; only an engine says how
 program !< kernel;                       # kernels take slices: assembly is testable with no types
 mesh !< program;                         # a program names mesh axes, not who sits on them
