@@ -93,6 +93,9 @@ type Layout struct {
 	Sum       half.DType // gradient sums, statistics, and moments unless they are bf16
 }
 
+// Quantized reports whether parameters of a class are weights of int8.
+func (l Layout) Quantized(c Class) bool { return l.Int8 && c == Matrix }
+
 // Leaves is the number of chunks of rows that a step's sums are trees over.
 func (l Layout) Leaves() int {
 	if l.Chunks == 0 {
