@@ -13,21 +13,24 @@ import (
 )
 
 // Floats moves float32 numbers into and out of weights and states of an engine,
-// each of which may be f32 or bf16: who loads a model or saves one need not know
+// each of which may be f32 or bf16, and into weights of int8: who loads a model or saves one need not know
 // in which types it is computed with. One rank; one goroutine at a time.
 type Floats struct {
 	e      Engine
 	types  map[string]half.DType
+	rows   map[string]int // elements of a row of weights of int8
 	beyond int    // finite numbers that have become infinite
 	first  string // where the first of them was
 }
 
 // NewFloats knows the weights and states of programs that e has compiled.
 func NewFloats(e Engine, programs ...*program.Program) *Floats {
-	f := &Floats{e: e, types: map[string]half.DType{}}
+	f := &Floats{e: e, types: map[string]half.DType{}, rows: map[string]int{}}
 	for _, p := range programs {
 		for _, v := range append(p.Held(program.Weight), p.Held(program.State)...) {
-			f.Declare(v.Name, v.Type)
+			if f.Declare(v.Name, v.Type); v.Type == half.I8 {
+				f.DeclareInt8(v.Name, v.Dim(1))
+			}
 		}
 	}
 	return f
@@ -35,6 +38,12 @@ func NewFloats(e Engine, programs ...*program.Program) *Floats {
 
 // Declare makes a weight or state known by its type.
 func (f *Floats) Declare(name string, t half.DType) { f.types[name] = t }
+
+// DeclareInt8 makes weights of int8 with rows of n elements known, and their scales.
+func (f *Floats) DeclareInt8(name string, n int) {
+	f.Declare(name, half.I8)
+	f.rows[name] = n
+}
 
 // Type is the type of a weight or state; ok is false if nobody has said it.
 func (f *Floats) Type(name string) (t half.DType, ok bool) {
@@ -64,8 +73,12 @@ func (f *Floats) Read(name string, lo int, dst []float32) error {
 }
 
 // Write is the inverse of Read. Where the type is bf16, numbers are rounded to
-// nearest even; see [Floats.Lost] for those that it has no room for.
+// nearest even; see [Floats.Lost] for those that it has no room for. What goes into
+// weights of int8 are whole rows, from which half.ToI8 makes numbers and a scale.
 func (f *Floats) Write(name string, lo int, src []float32) error {
+	if n := f.rows[name]; n > 0 {
+		return f.writeInt8(name, lo, n, src)
+	}
 	if f.types[name] != half.BF16 {
 		return f.e.Write(program.Place{}, name, lo, program.ArrayOf(src))
 	}
@@ -80,6 +93,21 @@ func (f *Floats) Write(name string, lo int, src []float32) error {
 		src, lo = src[len(part):], lo+len(part)
 	}
 	return nil
+}
+
+// writeInt8 writes rows of n elements.
+func (f *Floats) writeInt8(name string, lo, n int, src []float32) error {
+	if lo%n != 0 || len(src)%n != 0 {
+		return fmt.Errorf("engine: writing %s: got elements %d to %d, want whole rows of %d", name, lo, lo+len(src), n)
+	}
+	q, scales := make([]int8, len(src)), make([]float32, len(src)/n)
+	for i := range scales {
+		scales[i] = half.ToI8(q[i*n:], src[i*n:][:n])
+	}
+	if err := f.e.Write(program.Place{}, name, lo, program.ArrayOf(q)); err != nil {
+		return err
+	}
+	return f.e.Write(program.Place{}, name+program.Scale, lo/n, program.ArrayOf(scales))
 }
 
 // count looks for infinities that were none before.

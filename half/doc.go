@@ -15,6 +15,8 @@
 // become Inf, denormal numbers of every format are exact, and NaN stays NaN,
 // made quiet, with as much of its payload as fits.
 //
+// [ToI8] makes a row of weights a row of int8 and a scale.
+//
 // Not here: arithmetic on 16-bit numbers (there is none), stochastic rounding,
 // which is a property of the optimizer's update, and shapes.
 package half

@@ -7,8 +7,8 @@ package half
 // little-endian wherever they leave memory.
 type DType uint8
 
-// The element types. F64, F32, BF16 and I32 are computed with; the others only
-// occur in files.
+// The element types. F64, F32, BF16 and I32 are computed with, and I8 where it is
+// weights, see [ToI8]; the others only occur in files.
 const (
 	F64 DType = iota
 	F32

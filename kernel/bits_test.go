@@ -103,5 +103,6 @@ var bits = map[string][2]uint32{
 	"AddInto16":       {0x00714e20, 0x00714e20},
 	"EmbedGrad16":     {0x53d6ce77, 0x53d6ce77},
 	"BiasGrad16":      {0x5a17778f, 0x5a17778f},
+	"ScaleColumns":    {0x7b627b9c, 0x7b627b9c},
 	"RMSNormGradW16":  {0x550e0521, 0x9f8a26bd},
 }

@@ -230,6 +230,7 @@ func bf16Cases(l Level) []kernelCase {
 		{"Round", N * D, 0, [][]float32{y}, func() { l.Round(y, x) }},
 		{"NarrowRandom", N * D, 0, [][]float32{narrow}, func() { l.NarrowRandom(halves(narrow), x, random) }},
 		{"RandomBits", N * D, 0, [][]float32{bits}, func() { l.RandomBits(halves(bits), rng.New(2, "cases"), 3, 5) }},
+		{"ScaleColumns", N * D, 0, [][]float32{y}, func() { copy(y, x); l.ScaleColumns(y, x[:D], N, D, D) }},
 		{"AddInto16", N * D, 0, [][]float32{sum}, func() { l.AddInto16(sum, z) }},
 		{"EmbedGrad16", N * D, 0, [][]float32{table}, func() { l.EmbedGrad16(table, dy, ids, D, 2, 0, D) }},
 		{"BiasGrad16", N * D, 0, [][]float32{db}, func() { l.BiasGrad16(db, dy, 0, D) }},

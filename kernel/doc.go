@@ -58,5 +58,12 @@
 // bits on every level, Portable included. What ends in 16 computes in float32 with
 // operands in bf16, as if they were widened first.
 //
+// # int8
+//
+// Weights of 8 bits are an [Int8], whose memory is in the order of decoding. They are
+// right operands of products with bf16: [Level.PackNT8] and [Level.GemmNT8], which have
+// the bits of products with the same numbers as bf16, and [Level.ScaleColumns] after
+// them.
+//
 // Not here: goroutines, the choice of tiles, tensors, and what a kernel is for.
 package kernel

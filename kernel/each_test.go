@@ -23,6 +23,7 @@ func elementCases() []elementCase {
 		{"Add", 1, 2, func(l Level, x [][]float32) { l.Add(x[0], x[1], x[2]) }},
 		{"AddInto", 1, 1, func(l Level, x [][]float32) { l.AddInto(x[0], x[1]) }},
 		{"Scale", 1, 1, func(l Level, x [][]float32) { l.Scale(x[0], x[1], 0.3) }},
+		{"ScaleColumns", 1, 1, func(l Level, x [][]float32) { l.ScaleColumns(x[0], x[1], 1, len(x[0]), len(x[0])) }},
 		{"AdamW", 3, 1, func(l Level, x [][]float32) { l.AdamW(x[0], x[1], x[2], x[3], 0.5, step) }},
 		{"RMSNormGradW", 1, 2, func(l Level, x [][]float32) {
 			l.RMSNormGradW(x[0], x[1], x[2], []float32{0.7}, 0, len(x[0]))

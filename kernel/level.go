@@ -23,7 +23,7 @@ const (
 	Portable   Level = iota + 1 // plain Go
 	AVX2                        // AVX2 and FMA
 	AVX512                      // AVX-512 F, DQ, BW and VL
-	AVX512BF16                  // AVX512, and products of bf16 in pairs
+	AVX512BF16                  // AVX512 and VBMI, and products of bf16 in pairs
 	NEON
 	levels
 

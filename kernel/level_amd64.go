@@ -22,7 +22,7 @@ func detect() (has []Level) {
 		return has
 	}
 	switch {
-	case !x.HasAVX512BF16:
+	case !x.HasAVX512BF16 || !x.HasAVX512VBMI: // all but Cooper Lake have both or none
 		return append(has, AVX512)
 	case vendor() == "AuthenticAMD":
 		return append(has, AVX512, AVX512BF16)

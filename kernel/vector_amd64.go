@@ -14,6 +14,9 @@ func addAVX2(y, a, b *float32, n int)
 func scaleAVX2(y, x *float32, n int, c float32)
 
 //go:noescape
+func timesAVX2(y, a, b *float32, n int)
+
+//go:noescape
 func normAVX2(y, x, w *float32, n int, r float32)
 
 //go:noescape
@@ -105,6 +108,9 @@ func addAVX512(y, a, b *float32, n int)
 
 //go:noescape
 func scaleAVX512(y, x *float32, n int, c float32)
+
+//go:noescape
+func timesAVX512(y, a, b *float32, n int)
 
 //go:noescape
 func normAVX512(y, x, w *float32, n int, r float32)
@@ -215,6 +221,15 @@ func atScale(l Level, y, x *float32, n int, c float32) {
 		return
 	}
 	scaleAVX512(y, x, n, c)
+}
+
+// atTimes: y = a·b.
+func atTimes(l Level, y, a, b *float32, n int) {
+	if l == AVX2 {
+		timesAVX2(y, a, b, n)
+		return
+	}
+	timesAVX512(y, a, b, n)
 }
 
 // atNorm: y = w·(x·r).

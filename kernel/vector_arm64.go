@@ -14,6 +14,9 @@ func addNEON(y, a, b *float32, n int)
 func scaleNEON(y, x *float32, n int, c float32)
 
 //go:noescape
+func timesNEON(y, a, b *float32, n int)
+
+//go:noescape
 func normNEON(y, x, w *float32, n int, r float32)
 
 //go:noescape
@@ -108,6 +111,11 @@ func atAdd(l Level, y, a, b *float32, n int) {
 // atScale: y = c·x.
 func atScale(l Level, y, x *float32, n int, c float32) {
 	scaleNEON(y, x, n, c)
+}
+
+// atTimes: y = a·b.
+func atTimes(l Level, y, a, b *float32, n int) {
+	timesNEON(y, a, b, n)
 }
 
 // atNorm: y = w·(x·r).

@@ -112,6 +112,32 @@ end1:
 	VZEROUPPER
 	RET
 
+// func timesAVX2(y, a, b *float32, n int)
+TEXT ·timesAVX2(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	TESTQ CX, CX
+	JZ end1
+loop1:
+	VMOVUPS 0(SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS 0(DX), Y2
+	VMOVUPS 32(DX), Y3
+	VMULPS Y2, Y0, Y0
+	VMULPS Y3, Y1, Y1
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JNZ loop1
+end1:
+	VZEROUPPER
+	RET
+
 // func normAVX2(y, x, w *float32, n int, r float32)
 TEXT ·normAVX2(SB), NOSPLIT, $0-36
 	MOVQ y+0(FP), DI

@@ -161,6 +161,28 @@ end1:
 	VZEROUPPER
 	RET
 
+// func timesAVX512(y, a, b *float32, n int)
+TEXT ·timesAVX512(SB), NOSPLIT, $0-32
+	MOVQ y+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+	TESTQ CX, CX
+	JZ end1
+loop1:
+	VMOVUPS 0(SI), Z0
+	VMOVUPS 0(DX), Z1
+	VMULPS Z1, Z0, Z0
+	VMOVUPS Z0, 0(DI)
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, DI
+	SUBQ $16, CX
+	JNZ loop1
+end1:
+	VZEROUPPER
+	RET
+
 // func normAVX512(y, x, w *float32, n int, r float32)
 TEXT ·normAVX512(SB), NOSPLIT, $0-36
 	MOVQ y+0(FP), DI

@@ -40,6 +40,24 @@ func eachScale(l Level, y, x []float32, c float32) {
 	copy(y, t[0][:])
 }
 
+// eachTimes: y = a·b.
+func eachTimes(l Level, y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atTimes(l, &y[0], &a[0], &b[0], n)
+		y, a, b = y[n:], a[n:], b[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [3][lanes]float32
+	copy(t[1][:], a)
+	copy(t[2][:], b)
+	atTimes(l, &t[0][0], &t[1][0], &t[2][0], lanes)
+	copy(y, t[0][:])
+}
+
 // eachNorm: y = w·(x·r).
 func eachNorm(l Level, y, x, w []float32, r float32) {
 	x, w = x[:len(y)], w[:len(y)]

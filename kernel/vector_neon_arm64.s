@@ -106,6 +106,38 @@ loop1:
 end1:
 	RET
 
+// func timesNEON(y, a, b *float32, n int)
+TEXT ·timesNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R3
+	CBZ R3, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVQ 0(R2), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 32(R2), F6
+	FMOVQ 48(R2), F7
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R0, R0
+	SUB $16, R3, R3
+	CBNZ R3, loop1
+end1:
+	RET
+
 // func normNEON(y, x, w *float32, n int, r float32)
 TEXT ·normNEON(SB), NOSPLIT, $0-36
 	MOVD y+0(FP), R0

@@ -17,6 +17,10 @@ func atAdd(l Level, y, a, b *float32, n int) {
 func atScale(l Level, y, x *float32, n int, c float32) {
 }
 
+// atTimes: y = a·b.
+func atTimes(l Level, y, a, b *float32, n int) {
+}
+
 // atNorm: y = w·(x·r).
 func atNorm(l Level, y, x, w *float32, n int, r float32) {
 }

@@ -103,8 +103,8 @@ func newStage(b *program.Builder, s Spec, at int, batch Batch) *stage {
 	l := b.Layout()
 	t := l.Mesh.Size(program.Tensor)
 	m := &stage{Spec: s, b: b, heads: s.heads(t, batch.T), params: map[string]*program.Value{}}
-	for _, p := range s.Params(at, l.Mesh.Size(program.Pipe), t) {
-		m.params[p.Name] = b.Param(p.Name, l.Compute, p.Spread(), p.Local()...)
+	for _, p := range s.held(l, at, l.Mesh.Size(program.Pipe), t) {
+		m.params[p.Name] = declare(b, p)
 	}
 	m.attend = func(qkv *program.Value, _ int) *program.Value {
 		return b.Attention(qkv, m.positions, m.heads)
@@ -172,10 +172,10 @@ func (m *stage) reduce(x *program.Value) *program.Value {
 
 // head is the matrix [V,D] that makes logits.
 func (m *stage) head() *program.Value {
-	if m.Tied {
-		return m.params["embed"]
+	if h := m.params["head"]; h != nil {
+		return h
 	}
-	return m.params["head"]
+	return m.params["embed"]
 }
 
 // affine is a matrix and its bias, nil if it has none.

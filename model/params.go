@@ -30,10 +30,7 @@ func (s Spec) Params(stage, stages, t int) []program.Param {
 	if last {
 		ps = append(ps, norm("norm", "model.norm.weight", s.L+1, s.D))
 		if !s.Tied {
-			ps = append(ps, program.Param{
-				Name: "head", Class: program.Matrix, Shape: []int{s.V, s.D}, Group: s.L + 1,
-				Parts: []program.Part{{Tensor: "lm_head.weight", Size: s.V, Ways: t}},
-			})
+			ps = append(ps, s.headParam(t, "lm_head.weight"))
 		}
 	}
 	return ps
@@ -119,9 +116,11 @@ func (t Tensor) Len() int {
 
 // Tensors lists what a Hugging Face model directory of s holds, in the order of
 // the forward pass. A tied head is not among them.
-func (s Spec) Tensors() []Tensor {
+func (s Spec) Tensors() []Tensor { return tensorsOf(s.Whole()) }
+
+func tensorsOf(ps []program.Param) []Tensor {
 	var ts []Tensor
-	for _, p := range s.Whole() {
+	for _, p := range ps {
 		row := p.Len() / p.Shape[0]
 		lo := 0
 		for _, q := range p.Parts {

@@ -10,19 +10,31 @@ import (
 	"strings"
 
 	"pleach/internal/fault"
+	"pleach/program"
 )
 
-// pieceLen is the number of elements that move at a time: 1 MiB of float32.
+// pieceLen is the number of elements that move at a time, less what makes whole rows
+// of them: 1 MiB of float32.
 const pieceLen = 1 << 18
 
 // Transfer moves all weights from tensors as files name them into parameters as
 // programs do: it reads elements [lo,lo+len(dst)) of each tensor and writes them
-// at their place in the parameter.
+// at their place in the parameter, whole rows at a time.
 func (s Spec) Transfer(read func(t Tensor, lo int, dst []float32) error, write func(param string, lo int, src []float32) error) error {
-	buf := make([]float32, pieceLen)
-	for _, t := range s.Tensors() {
-		for lo := 0; lo < t.Len(); lo += pieceLen {
-			piece := buf[:min(pieceLen, t.Len()-lo)]
+	return s.TransferTo(program.Layout{}, read, write)
+}
+
+// TransferTo is Transfer into the parameters of a layout, see Held.
+func (s Spec) TransferTo(
+	l program.Layout, read func(t Tensor, lo int, dst []float32) error, write func(param string, lo int, src []float32) error,
+) error {
+	var buf []float32
+	for _, t := range tensorsOf(s.Held(l)) {
+		row := t.Shape[len(t.Shape)-1]
+		most := max(1, pieceLen/row) * row
+		buf = slices.Grow(buf[:0], most)[:most]
+		for lo := 0; lo < t.Len(); lo += most {
+			piece := buf[:min(most, t.Len()-lo)]
 			if err := read(t, lo, piece); err != nil {
 				return err
 			}

@@ -22,7 +22,7 @@ type Array struct {
 
 // Number is an element type that an [Array] can be viewed as.
 type Number interface {
-	float32 | float64 | int32 | uint16
+	float32 | float64 | int32 | uint16 | int8
 }
 
 // ArrayOf views x as an array of the given shape, all of x as one dimension if
@@ -66,6 +66,8 @@ func typeOf[E Number]() half.DType {
 		return half.I32
 	case uint16:
 		return half.BF16
+	case int8:
+		return half.I8
 	}
 	return half.F32
 }

@@ -32,6 +32,9 @@
 // precision is a choice of types, written into the program: no engine adds or
 // leaves out a rounding that is not one of these.
 //
+// Weights of int8 are for programs without gradients, see [Builder.Int8]: a layout with
+// Int8 makes all matrices such weights.
+//
 // Dimension letters are those of docs/shapes.md. What is not here: kernels and
 // devices (engine), who sits on the mesh (mesh), any model (model) and the
 // order of an update (optim).

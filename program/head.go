@@ -24,18 +24,20 @@ import "pleach/half"
 //
 //	p = e^(z−lse) − [v = label],  dx = p·w,  dw += pᵀ·x
 //
+// Weights of int8 have no gradient, and so no tally.
+//
 // The tally is a sum, not a mean: the one division, by the count of the whole
 // step, is in [Builder.Clip].
 func (b *Builder) HeadLoss(x, w, labels, tally *Value) (loss, lse *Value) {
 	b.wantHead(x, w)
 	b.want(x.Dim(0) == labels.Dim(0), "head loss: got %v for %v", labels, x)
 	axis := Attr{Axis: shardAxis(w)}
-	op := b.op(OpHeadStats, axis, x, w, labels)
+	op := b.op(OpHeadStats, axis, scaled(w, x, w, labels)...)
 	stats := b.gathered(b.out(op, "stats", b.layout.Sum, w.Spread, 1, x.Dim(0), 3))
 	op = b.op(OpHeadLoss, Attr{}, stats, labels)
 	lse = b.out(op, "lse", b.layout.Sum, Same, x.Dim(0))
 	loss = b.out(op, "loss", b.layout.Sum, Same, x.Dim(0))
-	if tally == nil {
+	if tally == nil || !b.differentiable(w) {
 		return loss, lse
 	}
 	op.In = append(op.In, tally)
@@ -88,14 +90,14 @@ func (b *Builder) HeadTop(x, w, lse *Value, k int) *Value {
 	}
 	b.want(k > 0 && k <= w.Dim(0)*t, "head top: %d of %d words", k, w.Dim(0)*t)
 	b.want(w.Dim(0)*t <= 1<<24, "head top: %d words: want at most 2²⁴", w.Dim(0)*t)
-	op := b.op(OpHeadTop, Attr{Axis: shardAxis(w)}, x, w)
+	op := b.op(OpHeadTop, Attr{Axis: shardAxis(w)}, scaled(w, x, w)...)
 	found := b.gathered(b.out(op, "found", b.layout.Sum, w.Spread, 1, x.Dim(0), k, 2))
 	op = b.op(OpTopMerge, Attr{}, found, lse)
 	return b.out(op, "top", b.layout.Sum, Same, x.Dim(0), k, 2)
 }
 
 func (b *Builder) wantHead(x, w *Value) {
-	b.want(len(x.Shape) == 2 && len(w.Shape) == 2 && x.Dim(1) == w.Dim(1) && x.Type == w.Type,
+	b.want(len(x.Shape) == 2 && len(w.Shape) == 2 && x.Dim(1) == w.Dim(1) && multiplies(x, w),
 		"head: got %v, %v, want [N,D], [V,D] of one type", x, w)
 	b.want(x.Spread == Same && w.Spread != Cols, "head: %s is %v, %s is %v", x.Name, x.Spread, w.Name, w.Spread)
 }

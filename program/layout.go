@@ -89,8 +89,12 @@ type Layout struct {
 	Chunks    int        // leaves of the summation trees, a multiple of the data degree; 0 is equal to it
 	Recompute Policy     // what the backward half computes again
 	Compute   half.DType // weights, activations, their gradients, caches
+	Int8      bool       // matrices and the head are weights of int8, see [Builder.Int8]: no gradients
 	Sum       half.DType // gradient sums, statistics, and moments unless they are bf16
 }
+
+// Quantized reports whether parameters of a class are weights of int8.
+func (l Layout) Quantized(c Class) bool { return l.Int8 && c == Matrix }
 
 // Leaves is the number of chunks of rows that a step's sums are trees over.
 func (l Layout) Leaves() int {
@@ -108,6 +112,9 @@ func (l Layout) Sharded() bool { return l.Zero && l.Mesh.Size(Data) > 1 }
 // one for each data rank are powers of two, so that a rank's own are a subtree
 // and the sum has the same bits for every data degree that divides them.
 func (l Layout) Check() error {
+	if l.Int8 && l.Compute != half.BF16 {
+		return fmt.Errorf("program: weights of int8 with %v: want bf16", l.Compute)
+	}
 	if l.Sum != half.F32 && l.Sum != half.F64 {
 		return fmt.Errorf("program: sums in %v: want f32 or f64", l.Sum)
 	}

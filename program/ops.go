@@ -46,15 +46,18 @@ func shardAxis(w *Value) Axis {
 //
 // x is [N,I], w [O,I], y [N,O]. A weight split over rows makes columns of y; a
 // weight split over columns takes columns of x and makes partial sums of y.
-// Sums run in index order, in float32 at least.
+// Sums run in index order, in float32 at least. Weights of int8 have no gradient.
 func (b *Builder) Linear(x, w *Value) *Value {
-	b.want(len(x.Shape) == 2 && len(w.Shape) == 2 && x.Dim(1) == w.Dim(1) && x.Type == w.Type,
+	b.want(len(x.Shape) == 2 && len(w.Shape) == 2 && x.Dim(1) == w.Dim(1) && multiplies(x, w),
 		"linear: got %v, %v, want [N,I], [O,I] of one type", x, w)
 	s, ok := linearSpread(x.Spread, w.Spread)
 	b.want(ok, "linear: %s is %v, %s is %v: gather or reduce first", x.Name, x.Spread, w.Name, w.Spread)
-	op := b.op(OpLinear, Attr{}, x, w)
+	op := b.op(OpLinear, Attr{}, scaled(w, x, w)...)
 	y := b.out(op, "y", x.Type, s, x.Dim(0), w.Dim(0))
 	b.onGrad(op, y, func(dy *Value) {
+		if !b.differentiable(w) {
+			return
+		}
 		b.linearGradW(dy, b.need(x), w)
 		b.addGrad(x, b.linearGradX(dy, w))
 	})

@@ -48,8 +48,9 @@ type Value struct {
 	Shape  []int
 	Spread Spread
 
-	def  *Op  // the op that made it; nil unless Temp
-	keep bool // a checkpoint: no policy recomputes it
+	def   *Op    // the op that made it; nil unless Temp
+	scale *Value // of the rows of weights of int8
+	keep  bool   // a checkpoint: no policy recomputes it
 }
 
 // Dim is the size of dimension i, 0 where there is none, so that a builder that

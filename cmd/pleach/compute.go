@@ -37,12 +37,22 @@ func (o *compute) flags(c *cobra.Command) {
 // asStored is the precision that the weights of a model have.
 const asStored = "auto"
 
+// inInt8 is bf16 with weights of int8.
+const inInt8 = "int8"
+
+func int8Layout() program.Layout {
+	l := optim.BF16.Layout()
+	l.Int8 = true
+	return l
+}
+
 // precisionFlag adds --precision of a verb that runs a model which it does not
 // change.
 func (o *compute) precisionFlag(c *cobra.Command, preset string) {
-	o.precisions = []string{optim.F32.String(), optim.BF16.String(), asStored}
+	o.precisions = []string{optim.F32.String(), optim.BF16.String(), inInt8, asStored}
 	c.Flags().StringVar(&o.precision, "precision", preset,
-		"type to compute in: f32, bf16, or auto: bf16 if all weights of the model are, else f32")
+		"type to compute in: f32; bf16; int8: bf16 with matrices rounded to 8 bits, a scale for each row; "+
+			"auto: bf16 if all weights of the model are, else f32")
 }
 
 func (o *compute) check(c *cobra.Command) error {
@@ -59,6 +69,9 @@ func (o *compute) check(c *cobra.Command) error {
 
 // layout is that of one rank which runs a model in the precision asked for.
 func (o *compute) layout(m *source) program.Layout {
+	if o.precision == inInt8 {
+		return int8Layout()
+	}
 	if o.precision == optim.BF16.String() || o.precision == asStored && m.halved() {
 		return optim.BF16.Layout()
 	}

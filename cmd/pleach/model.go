@@ -132,14 +132,16 @@ func (s *source) halved() bool {
 }
 
 // load writes the weights into an engine that has compiled a program of this
-// model in a layout, rounded to its type. Weights that are not finite are refused
+// model in a layout, rounded to its types. Weights that are not finite are refused
 // by name, and those that are too large for bf16 by number.
 func (s *source) load(e engine.Engine, l program.Layout) error {
 	f := engine.NewFloats(e)
-	for _, p := range s.config.Whole() {
-		f.Declare(p.Name, l.Compute)
+	for _, p := range s.config.Held(l) {
+		if f.Declare(p.Name, l.Compute); l.Quantized(p.Class) {
+			f.DeclareInt8(p.Name, p.Row())
+		}
 	}
-	if err := errors.Join(s.config.Transfer(s.read, f.Write), f.Lost()); err != nil {
+	if err := errors.Join(s.config.TransferTo(l, s.read, f.Write), f.Lost()); err != nil {
 		return fmt.Errorf("loading model %s: %w", s.dir, err)
 	}
 	return nil

@@ -112,7 +112,9 @@ func (e *Engine) Read(at program.Place, name string, lo int, dst program.Array) 
 	if err != nil {
 		return err
 	}
-	copy(dst.Bytes, b)
+	if !e.copyInt8(name, lo, dst, false) {
+		copy(dst.Bytes, b)
+	}
 	return nil
 }
 
@@ -122,7 +124,9 @@ func (e *Engine) Write(at program.Place, name string, lo int, src program.Array)
 	if err != nil {
 		return err
 	}
-	copy(b, src.Bytes)
+	if !e.copyInt8(name, lo, src, true) {
+		copy(b, src.Bytes)
+	}
 	return nil
 }
 

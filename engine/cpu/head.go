@@ -18,11 +18,11 @@ const (
 // logitTiles calls f with the logits of n tokens from token lo on, a tile of words
 // after the other.
 func logitTiles(
-	k kernel.Level, z []float32, x, w kernel.Numbers, lo, n, D, V int, scratch []float32, f func(first, words int),
+	k kernel.Level, z []float32, x kernel.Numbers, w weights, lo, n, V int, scratch []float32, f func(first, words int),
 ) {
 	for first := 0; first < V; first += headWords {
 		words := min(headWords, V-first)
-		x.From(lo*D).GemmNT(k, z, w.From(first*D), n, words, D, headWords, D, D, false, scratch)
+		w.gemmNT(k, z, x.From(lo*w.k), n, first, words, headWords, scratch)
 		f(first, words)
 	}
 }
@@ -41,8 +41,8 @@ func headStats(l *lowering) []phase {
 	if len(l.st.ops) > 1 {
 		return headAtOnce(l)
 	}
-	x, w, labels, stats := l.num(0), l.num(1), l.ints(2), l.out(0)
-	N, V, D, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.scratch()
+	x, w, labels, stats := l.num(0), l.weights(), l.ints(2), l.out(0)
+	N, V, scratch := l.dim(0, 0), l.dim(1, 0), l.scratch()
 	size := min(headTokens, l.share(N, 4))
 	return []phase{{tiles: (N + size - 1) / size, run: func(worker, tile int) {
 		lo := tile * size
@@ -51,7 +51,7 @@ func headStats(l *lowering) []phase {
 		part, rest := cut(rest, 3*(hi-lo))
 		st := stats[3*lo : 3*hi]
 		kernel.HeadStatsBegin(st)
-		logitTiles(l.level, z, x, w, lo, hi-lo, D, V, rest, func(first, words int) {
+		logitTiles(l.level, z, x, w, lo, hi-lo, V, rest, func(first, words int) {
 			kernel.HeadStatsBegin(part)
 			l.level.HeadStats(part, z, labels[lo:hi], first, words, headWords)
 			kernel.HeadCombine(st, part)
@@ -188,8 +188,8 @@ func headTopNeeds(s *schedule, st *step) {
 }
 
 func headTop(l *lowering) []phase {
-	x, w, found := l.num(0), l.num(1), l.out(0)
-	N, V, D, k, scratch := l.dim(0, 0), l.dim(1, 0), l.dim(1, 1), l.op.Out[0].Dim(2), l.scratch()
+	x, w, found := l.num(0), l.weights(), l.out(0)
+	N, V, k, scratch := l.dim(0, 0), l.dim(1, 0), l.op.Out[0].Dim(2), l.scratch()
 	size := min(headTokens, l.share(N, 4))
 	return []phase{{tiles: (N + size - 1) / size, run: func(worker, tile int) {
 		lo := tile * size
@@ -198,7 +198,7 @@ func headTop(l *lowering) []phase {
 		z, value := s[:headTokens*headWords], s[headTokens*headWords:][:n*k]
 		ids := asInts(s[headTokens*(headWords+k):][:n*k])
 		kernel.TopKBegin(value, ids)
-		logitTiles(l.level, z, x, w, lo, n, D, V, s[headTokens*(headWords+2*k):], func(first, words int) {
+		logitTiles(l.level, z, x, w, lo, n, V, s[headTokens*(headWords+2*k):], func(first, words int) {
 			kernel.TopK(value, ids, z, k, first, words, headWords)
 		})
 		for i, v := range value {

@@ -156,7 +156,8 @@ type cell struct{ i, j, m, n int }
 // multiplier is a product with the addresses of its operands.
 type multiplier struct {
 	product
-	x, w       kernel.Numbers
+	x          kernel.Numbers
+	w          weights
 	packed     []float32
 	scratch    func(worker int) []float32
 	base, size int // the columns that packed holds
@@ -165,13 +166,14 @@ type multiplier struct {
 // multiply makes a cell of a part in z, with distance ld of rows.
 func (p *multiplier) multiply(z []float32, ld, part int, c cell, scratch []float32) {
 	a := p.x.From(c.i * p.k)
-	switch at := p.panelLen(p.size)*part + p.panelLen(c.j-p.base); {
+	switch at, row := p.panelLen(p.size)*part+p.panelLen(c.j-p.base), part*p.cols+c.j; {
 	case !p.few():
 		a.MultiplyN(p.level, z, p.packed[at:], c.m, c.n, p.k, ld, p.k, false, scratch)
+		p.w.finish(p.level, z, c.m, row, c.n, ld)
 	case p.transposed:
-		a.GemmNT(p.level, z, p.w.From((part*p.cols+c.j)*p.k), c.m, c.n, p.k, ld, p.k, p.k, false, scratch)
+		p.w.gemmNT(p.level, z, a, c.m, row, c.n, ld, scratch)
 	default:
-		a.GemmNN(p.level, z, p.w.From(c.j), c.m, c.n, p.k, ld, p.k, p.cols, false, scratch)
+		a.GemmNN(p.level, z, p.w.num.From(c.j), c.m, c.n, p.k, ld, p.k, p.cols, false, scratch)
 	}
 }
 
@@ -184,9 +186,9 @@ func (p *multiplier) pack(l *lowering) phase {
 		m := min(n, size-j)
 		to := p.packed[p.panelLen(size)*part+p.panelLen(j):]
 		if p.transposed {
-			p.w.From((part*p.cols+base+j)*p.k).PackNT(p.level, to, m, p.k, p.k)
+			p.w.packNT(p.level, to, part*p.cols+base+j, m)
 		} else {
-			p.w.From(base+j).PackNN(p.level, to, m, p.k, p.cols)
+			p.w.num.From(base+j).PackNN(p.level, to, m, p.k, p.cols)
 		}
 	}}
 }
@@ -199,7 +201,7 @@ func (l *lowering) panels(n int) int {
 
 // linear lowers a step that begins with linear or linear.dx.
 func linear(l *lowering) []phase {
-	m := &multiplier{product: productOf(l.x.s, l.st), x: l.num(0), w: l.num(1), scratch: l.scratch()}
+	m := &multiplier{product: productOf(l.x.s, l.st), x: l.num(0), w: l.weights(), scratch: l.scratch()}
 	if !m.few() {
 		m.packed = l.own(0)
 	}

@@ -12,13 +12,14 @@ import (
 )
 
 // operands is the types that each kind is built for, read > written: c is what the
-// op computes with, float32 or bf16, the same for all of them; f is float32, d is
+// op computes with, float32 or bf16, the same for all of them; w is weights of c, or of int8 where c is
+// bf16, with their scales as the last operand, which others lack; f is float32, d is
 // float64, s is float32 or bf16, n is any of the three, i is an input of int32. A
 // kind without them needs other ranks.
 var operands = [program.Kinds]string{
 	program.OpEmbed:           "ci>c",
 	program.OpEmbedGrad:       "cif>f",
-	program.OpLinear:          "cc>c",
+	program.OpLinear:          "cwf>c",
 	program.OpLinearGradX:     "cc>c",
 	program.OpLinearGradW:     "ccf>f",
 	program.OpBias:            "cc>c",
@@ -34,10 +35,10 @@ var operands = [program.Kinds]string{
 	program.OpAdd:             "nn>n",
 	program.OpScale:           "c>c",
 	program.OpCast:            "n>n",
-	program.OpHeadStats:       "cci>f",
+	program.OpHeadStats:       "cwif>f",
 	program.OpHeadLoss:        "fid>ffd", // the tally may be missing
 	program.OpHeadGrad:        "cciff>cf",
-	program.OpHeadTop:         "cc>f",
+	program.OpHeadTop:         "cwf>f",
 	program.OpTopMerge:        "ff>f",
 	program.OpZero:            ">n",
 	program.OpShard:           "n>n",
@@ -81,6 +82,8 @@ func checkTypes(vs []*program.Value, want string, computes half.DType) error {
 		switch want[i] {
 		case 'c':
 			ok = short && v.Type == computes
+		case 'w':
+			ok = short && v.Type == computes || v.Type == half.I8 && computes == half.BF16
 		case 'f':
 			ok = v.Type == half.F32
 		case 'd':

@@ -60,6 +60,11 @@ var opCases = []opCase{
 	{name: "head.loss/far", build: headFar, slack: 20, floor: 1, inner: 3, explanation: "logits of hundreds neither overflow nor vanish"},
 	{name: "head.top", build: headTop, columns: 2, explanation: "the k largest logits, larger first, the lowest word " +
 		"among equals"},
+	{name: "linear/int8", build: linear8, only: true, explanation: "weights of int8: the sum of products is scaled by the " +
+		"row's scale, and rounded then"},
+	{name: "head.loss/int8", build: headLoss8, only: true, floor: 1, inner: 1, explanation: "logits of a head of int8 are scaled, " +
+		"with every word's own scale"},
+	{name: "head.top/int8", build: headTop8, only: true, columns: 2, explanation: "the k largest of scaled logits"},
 	{name: "zero", build: zero, explanation: "a cleared value is zero whatever it held"},
 	{name: "shard", build: shard, explanation: "the only rank's shard is all of x, padded with zeros"},
 	{name: "reduce.scatter", build: shardSum, explanation: "the sum over one rank is x, padded with zeros"},
@@ -220,6 +225,51 @@ func headTop(d *draw) {
 	x, w := d.b.Input("x", d.kind, N, D), d.weight("head", V, D)
 	for _, v := range []*program.Value{x, w} {
 		d.values(v, func(int) float64 { return float64(d.IntN(5) - 2) })
+	}
+	lse := d.b.Input("lse", half.F32, N)
+	d.noise(lse)
+	d.out(d.b.HeadTop(x, w, lse, min(V, []int{1, 2, 5, 20}[d.IntN(4)])))
+}
+
+// linear8 has many rows of x or few, with what may follow a product.
+func linear8(d *draw) {
+	I, O := d.size(), d.words()
+	if d.n%2 == 1 {
+		I, O = O, I
+	}
+	if d.n > 2 && d.n%2 == 0 {
+		I = (I + 3) &^ 3
+	}
+	y := d.b.Linear(d.temp("x", d.size(), I), d.weight8("w", O, I))
+	if d.n%3 == 1 {
+		y = d.b.Bias(y, d.weight("c", O))
+	}
+	switch {
+	case d.n%4 == 0 && O%2 == 0:
+		y = d.b.SwiGLU(y)
+	case d.n%4 == 3:
+		y = d.b.Add(y, d.temp("z", y.Shape...))
+	}
+	d.out(y)
+}
+
+func headLoss8(d *draw) {
+	N, V, D := d.size(), d.words(), d.width()
+	if d.n == 0 {
+		N, D = 300, 64
+	}
+	loss, lse := d.b.HeadLoss(d.temp("x", N, D), d.weight8("head", V, D), d.labels(N, V), nil)
+	d.out(loss, lse)
+}
+
+// headTop8 has scales that are powers of two: products are exact, and many equal.
+func headTop8(d *draw) {
+	N, V, D := d.size(), d.words(), d.width()
+	x, w := d.b.Input("x", d.kind, N, D), d.weight8("head", V, D)
+	d.values(x, func(int) float64 { return float64(d.IntN(5) - 2) })
+	s := program.View[float32](d.data["head"+program.Scale])
+	for i := range s {
+		s[i] = []float32{0.25, 0.5, 1, 2}[d.IntN(4)]
 	}
 	lse := d.b.Input("lse", half.F32, N)
 	d.noise(lse)

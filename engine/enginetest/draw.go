@@ -104,6 +104,10 @@ func (d *draw) fill(a program.Array, f func(i int) float64) {
 		for i := range x {
 			half.FromF32(a.Bytes[2*i:2*i+2], half.BF16, []float32{float32(f(i))})
 		}
+	case half.I8:
+		for i := range program.View[int8](a) {
+			program.View[int8](a)[i] = int8(f(i))
+		}
 	default:
 		for i := range program.View[float64](a) {
 			program.View[float64](a)[i] = f(i)
@@ -133,6 +137,18 @@ func (d *draw) temp(name string, shape ...int) *program.Value {
 
 func (d *draw) weight(name string, shape ...int) *program.Value {
 	return d.b.Param(name, d.kind, program.Same, shape...)
+}
+
+// weight8 is weights of int8: all numbers, with scales that make them as large as
+// noise.
+func (d *draw) weight8(name string, O, I int) *program.Value {
+	w := d.b.Int8(name, program.Same, O, I)
+	a := program.NewArray(w)
+	d.fill(a, func(int) float64 { return float64(d.IntN(255) - 127) })
+	s := program.NewArray(&program.Value{Type: half.F32, Shape: []int{O}})
+	d.fill(s, func(int) float64 { return d.NormFloat64() / 64 })
+	d.data[name], d.data[name+program.Scale] = a, s
+	return w
 }
 
 // sum is a state in the type of sums.

@@ -206,6 +206,10 @@ func wide(a program.Array) []float64 {
 		for _, v := range program.View[uint16](a) {
 			x = append(x, float64(math.Float32frombits(uint32(v)<<16)))
 		}
+	case half.I8:
+		for _, v := range program.View[int8](a) {
+			x = append(x, float64(v))
+		}
 	default:
 		x = slices.Clone(program.View[float64](a))
 	}

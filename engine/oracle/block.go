@@ -3,7 +3,11 @@
 
 package oracle
 
-import "math"
+import (
+	"math"
+
+	"pleach/half"
+)
 
 // The formulas are in package program, at the builder's methods.
 
@@ -37,9 +41,17 @@ func linear(c *call) {
 	N, I, O := c.dim(0, 0), c.dim(0, 1), c.dim(1, 0)
 	for n := range N {
 		for o := range O {
-			y[n*O+o] = dot(x[n*I:][:I], w[o*I:][:I])
+			y[n*O+o] = c.scale(o) * dot(x[n*I:][:I], w[o*I:][:I])
 		}
 	}
+}
+
+// scale is that of row o of operand 1, the last operand where it is weights of int8.
+func (c *call) scale(o int) float64 {
+	if c.op.In[1].Type != half.I8 {
+		return 1
+	}
+	return c.in[len(c.in)-1][o]
 }
 
 func dot(x, y []float64) (s float64) {

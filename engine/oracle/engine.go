@@ -242,6 +242,10 @@ func toWide(x []float64, a program.Array) {
 		for i, v := range program.View[uint16](a) {
 			x[i] = float64(half.FromBF16(v))
 		}
+	case half.I8:
+		for i, v := range program.View[int8](a) {
+			x[i] = float64(v)
+		}
 	default:
 		copy(x, program.View[float64](a))
 	}
@@ -261,6 +265,10 @@ func fromWide(a program.Array, x []float64) {
 	case half.BF16:
 		for i := range program.View[uint16](a) {
 			program.View[uint16](a)[i] = half.ToBF16(float32(x[i]))
+		}
+	case half.I8:
+		for i := range program.View[int8](a) {
+			program.View[int8](a)[i] = int8(x[i])
 		}
 	default:
 		copy(program.View[float64](a), x)

@@ -17,7 +17,7 @@ func headStats(c *call) {
 	for n := range labels {
 		top, sum, target := math.Inf(-1), 0.0, 0.0
 		for v := range V {
-			z[v] = dot(x[n*D:][:D], w[v*D:][:D])
+			z[v] = c.scale(v) * dot(x[n*D:][:D], w[v*D:][:D])
 			top = max(top, z[v])
 			if int(labels[n]) == lo+v {
 				target = z[v]
@@ -88,7 +88,7 @@ func headTop(c *call) {
 	for n := range c.dim(0, 0) {
 		var words []word
 		for v := range V {
-			words = append(words, word{float64(lo + v), dot(x[n*D:][:D], w[v*D:][:D])})
+			words = append(words, word{float64(lo + v), c.scale(v) * dot(x[n*D:][:D], w[v*D:][:D])})
 		}
 		slices.SortFunc(words, byLogit)
 		for i := range k { // a rank with fewer than k words has empty places

@@ -138,6 +138,10 @@ var elementwise = []each{
 		compute: func(k *kern) { k.store("y", k.mul(k.load("x"), k.arg("c"))) },
 	},
 	{
+		name: "times", doc: "y = a·b.", out: []string{"y"}, in: []string{"a", "b"},
+		compute: func(k *kern) { k.store("y", k.mul(k.load("a"), k.load("b"))) },
+	},
+	{
 		name: "norm", doc: "y = w·(x·r).", out: []string{"y"}, in: []string{"x", "w"}, rest: float("r"),
 		compute: func(k *kern) { k.store("y", k.mul(k.mul(k.load("x"), k.arg("r")), k.load("w"))) },
 	},
