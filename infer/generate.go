@@ -10,7 +10,6 @@ import (
 	"slices"
 
 	"pleach/engine"
-	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/model"
 	"pleach/program"
@@ -29,7 +28,6 @@ type extend struct {
 	x      engine.Executable
 	call   *engine.Call
 	logits []float32
-	half   []uint16 // the logits as the program has them, if that is bf16
 
 	tokens, positions []int32
 }
@@ -82,11 +80,7 @@ func NewGenerator(e engine.Engine, s model.Spec, l program.Layout, T int) (*Gene
 		program.View[int32](c.Input(p, "pick"))[0] = int32(n - 1)
 		step := &extend{
 			N: n, x: x, call: c, tokens: tokens, positions: program.View[int32](c.Input(p, "positions")),
-		}
-		if c.Out[0].Type == half.BF16 {
-			step.half, step.logits = program.View[uint16](c.Out[0]), make([]float32, s.V)
-		} else {
-			step.logits = program.View[float32](c.Out[0])
+			logits: program.View[float32](c.Out[0]),
 		}
 		g.steps = append(g.steps, step)
 	}
@@ -148,7 +142,6 @@ func (g *Generator) append(ctx context.Context, ids []int32, at int) ([]float32,
 			if err := s.x.Run(s.call).Wait(); err != nil {
 				return nil, fmt.Errorf("infer: %w", err)
 			}
-			half.BF16ToF32(s.logits, s.half)
 			ids, at, logits = ids[s.N:], at+s.N, s.logits
 		}
 	}

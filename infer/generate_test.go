@@ -81,8 +81,7 @@ func TestPrefill(t *testing.T) {
 	}
 }
 
-// TestCached compares decoding with the score program, which has no cache. In
-// bf16 logits are off by some of their last places.
+// TestCached compares decoding with the score program, which has no cache.
 func TestCached(t *testing.T) {
 	for l, tol := range map[program.Layout]float64{single: 1e-4, halved: 0.15} {
 		dir, worst := golden.Dir("score/gqa-llama3-tied"), 0.0

@@ -95,7 +95,7 @@ func Extend(name string, s Spec, l program.Layout, at int, w Window) (*program.P
 		return b.Build()
 	}
 	h = b.Embed(h, b.Input("pick", half.I32, w.M))
-	return b.Build(b.Linear(h, m.head()))
+	return b.Build(b.Logits(h, m.head()))
 }
 
 // newStage declares the parameters of stage at.

@@ -34,7 +34,7 @@ func (p *multiplier) finish(l *lowering) func(worker int, c cell) {
 
 // place is where a cell of y is made: in its place, or in scratch, without gaps.
 func (p *multiplier) place(y kernel.Numbers, c cell, scratch []float32) (z []float32, ld int, rest []float32) {
-	if !p.half {
+	if !y.Half() {
 		return y.F32[c.i*p.cols+c.j:], p.cols, scratch
 	}
 	z, rest = cut(scratch, c.m*c.n)
@@ -43,7 +43,7 @@ func (p *multiplier) place(y kernel.Numbers, c cell, scratch []float32) (z []flo
 
 // store rounds a cell into its place, if it is not there.
 func (p *multiplier) store(y kernel.Numbers, z []float32, ld int, c cell) {
-	for r := 0; p.half && r < c.m; r++ {
+	for r := 0; y.Half() && r < c.m; r++ {
 		y.Store(p.level, z[r*ld:][:c.n], (c.i+r)*p.cols+c.j)
 	}
 }

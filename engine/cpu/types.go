@@ -19,7 +19,7 @@ import (
 var operands = [program.Kinds]string{
 	program.OpEmbed:           "ci>c",
 	program.OpEmbedGrad:       "cif>f",
-	program.OpLinear:          "cwf>c",
+	program.OpLinear:          "cwf>s",
 	program.OpLinearGradX:     "cc>c",
 	program.OpLinearGradW:     "ccf>f",
 	program.OpBias:            "cc>c",

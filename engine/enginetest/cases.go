@@ -38,7 +38,7 @@ var opCases = []opCase{
 	{name: "embed", build: embed, explanation: "row n of the output is row ids[n] of the table; the gradient adds dy[n] " +
 		"to row ids[n] of its sum, once for every time that an id stands there"},
 	{name: "embed/rows", build: embedRows, explanation: "a temporary may be the table: rows of it in any order"},
-	{name: "linear", build: linear, explanation: "y = x·wᵀ, dx = dy·w; dw adds dyᵀ·x to what is there"},
+	{name: "linear", build: linear, explanation: "y = x·wᵀ, dx = dy·w; dw adds dyᵀ·x to what is there; logits are of the type of sums"},
 	{name: "bias", build: bias, explanation: "c is added to every row; dc adds the rows of dy to what is there"},
 	{name: "rmsnorm", build: rmsNorm, floor: 1, explanation: "rows are divided by the root of their mean square plus eps, " +
 		"dw adds to what is there"},
@@ -95,8 +95,9 @@ func linear(d *draw) {
 	if d.n%2 == 1 {
 		I, O = O, I
 	}
-	x := d.temp("x", d.size(), I)
-	d.backward(d.b.Linear(x, d.weight("w", O, I)), x)
+	x, w := d.temp("x", d.size(), I), d.weight("w", O, I)
+	d.backward(d.b.Linear(x, w), x)
+	d.out(d.b.Logits(x, w))
 }
 
 func bias(d *draw) {
