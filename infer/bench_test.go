@@ -7,40 +7,39 @@ import (
 	"context"
 	"testing"
 
+	"pleach/engine"
+	"pleach/half"
 	"pleach/model"
 	"pleach/program"
 )
 
+// layouts are the precisions of inference.
+var layouts = map[string]program.Layout{
+	"f32":  single,
+	"bf16": {Compute: half.BF16, Sum: half.F32},
+	"int8": {Compute: half.BF16, Int8: true, Sum: half.F32},
+}
+
 // BenchmarkDecode generates greedily with the model d1024, one sequence: the
 // time of a token is that of reading its weights once.
 func BenchmarkDecode(b *testing.B) {
+	for _, name := range []string{"f32", "bf16", "int8"} {
+		b.Run(name, func(b *testing.B) { benchmarkDecode(b, layouts[name]) })
+	}
+}
+
+func benchmarkDecode(b *testing.B, l program.Layout) {
 	s, err := model.Preset("d1024", 32_000)
 	if err != nil {
 		b.Fatal(err)
 	}
 	const T = 256
 	e := newCPU(b)
-	g, err := NewGenerator(e, s, single, T)
+	g, err := NewGenerator(e, s, l, T)
 	if err != nil {
 		b.Fatal(err)
 	}
-	programs, err := Programs(s, single, T)
-	if err != nil {
-		b.Fatal(err)
-	}
-	bytes := -4 * s.V * s.D // a token reads one row of the embedding, not all
-	seed := uint32(1)
-	for _, v := range programs[0].Held(program.Weight) {
-		x := make([]float32, v.Len())
-		for i := range x {
-			seed = seed*1664525 + 1013904223
-			x[i] = (float32(seed>>8)/(1<<24) - 0.5) / 16
-		}
-		if err := e.Write(program.Place{}, v.Name, 0, program.ArrayOf(x)); err != nil {
-			b.Fatal(err)
-		}
-		bytes += 4 * len(x)
-	}
+	bytes := randomWeights(b, e, s, l)
 	generate := func(n int) {
 		if _, err := g.Generate(context.Background(), []int32{1}, n, Sampling{}, nil, nil); err != nil {
 			b.Fatal(err)
@@ -52,4 +51,34 @@ func BenchmarkDecode(b *testing.B) {
 	for n := b.N; n > 0; n -= T - 1 {
 		generate(min(n, T-1))
 	}
+}
+
+// randomWeights fills a model with numbers, and returns the bytes that a token reads:
+// of the embedding it is one row.
+func randomWeights(t testing.TB, e engine.Engine, s model.Spec, l program.Layout) (bytes int) {
+	t.Helper()
+	f, seed := floatsOf(e, s, l), uint32(1)
+	for _, p := range s.Held(l) {
+		rows := 1
+		if len(p.Shape) > 1 {
+			rows = p.Shape[0]
+		}
+		x := make([]float32, p.Len()/rows)
+		for i := range rows {
+			for j := range x {
+				seed = seed*1664525 + 1013904223
+				x[j] = (float32(seed>>8)/(1<<24) - 0.5) / 16
+			}
+			if err := f.Write(p.Name, i*len(x), x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch {
+		case l.Quantized(p.Class):
+			bytes += p.Len() + 4*rows
+		case p.Name != "embed":
+			bytes += p.Len() * l.Compute.Size()
+		}
+	}
+	return bytes
 }

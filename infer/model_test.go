@@ -58,6 +58,17 @@ func load[F float32 | float64](t testing.TB, e engine.Engine, s model.Spec, dir 
 	}
 }
 
+// floatsOf writes the weights of a model in a layout.
+func floatsOf(e engine.Engine, s model.Spec, l program.Layout) *engine.Floats {
+	f := engine.NewFloats(e)
+	for _, p := range s.Held(l) {
+		if f.Declare(p.Name, l.Compute); l.Quantized(p.Class) {
+			f.DeclareInt8(p.Name, p.Row())
+		}
+	}
+	return f
+}
+
 // newCPU is an engine that lasts as long as the test.
 func newCPU(t testing.TB) engine.Engine {
 	e := cpu.New(cpu.Options{Threads: 2})

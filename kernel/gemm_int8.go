@@ -163,9 +163,11 @@ func (l Level) fewGroups8(c []float32, x unsafe.Pointer, w Int8, m, j, p, n, k, 
 				clear(s)
 			}
 		}
+		next := min(j+o+cols, w.grouped()-groupRows) * w.I
 		for b := 0; b < k/groupCols; b += most / g {
 			few8(to, m, g, &sums[0], (*float32)(unsafe.Add(x, wide*groupCols*b)), dx,
-				&w.Q[w.at(j+o, p+groupCols*b)], groupRows*w.I, min(most/g, k/groupCols-b))
+				&w.Q[w.at(j+o, p+groupCols*b)], groupRows*w.I, &w.Q[min(next+cols*(p+groupCols*b), len(w.Q)-1)],
+				min(most/g, k/groupCols-b))
 		}
 		for i := range m {
 			copy(c[i*ldc+o:][:cols], sums[i*cols:])

@@ -6,76 +6,76 @@
 package kernel
 
 //go:noescape
-func few8AVX2_1x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX2_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX2_1x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX2_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX2_2x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX2_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX2_2x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX2_2x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX2_3x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX2_3x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX2_4x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX2_4x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
 func unpack8AVX2(dst *float32, ds int, src *int8, blocks int)
 
 //go:noescape
-func few8Pairs_1x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8Pairs_1x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8Pairs_2x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8Pairs_2x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_2x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8Pairs_3x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_3x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8Pairs_3x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_3x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8Pairs_4x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_4x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8Pairs_4x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8Pairs_4x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
 func unpack8Pairs(dst *float32, ds int, src *int8, blocks int)
 
 //go:noescape
-func few8AVX512_1x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX512_1x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX512_2x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX512_2x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_2x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX512_3x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_3x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX512_3x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_3x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX512_4x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_4x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
-func few8AVX512_4x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
+func few8AVX512_4x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
 func unpack8AVX512(dst *float32, ds int, src *int8, blocks int)
@@ -95,61 +95,62 @@ func groups8(l Level, m int) int {
 }
 
 // few8 adds products of m rows x, dx bytes apart, with g groups of rows of weights of
-// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says. NEON has none.
-func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int, blocks int) {
+// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says; what begins at next
+// will be read soon. NEON has none.
+func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int) {
 	switch l {
 	case AVX2:
 		switch {
 		case m == 1 && g == 1:
-			few8AVX2_1x1(sums, x, dx, w, dw, blocks)
+			few8AVX2_1x1(sums, x, dx, w, dw, next, blocks)
 		case m == 1 && g == 4:
-			few8AVX2_1x4(sums, x, dx, w, dw, blocks)
+			few8AVX2_1x4(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 1:
-			few8AVX2_2x1(sums, x, dx, w, dw, blocks)
+			few8AVX2_2x1(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 2:
-			few8AVX2_2x2(sums, x, dx, w, dw, blocks)
+			few8AVX2_2x2(sums, x, dx, w, dw, next, blocks)
 		case m == 3 && g == 1:
-			few8AVX2_3x1(sums, x, dx, w, dw, blocks)
+			few8AVX2_3x1(sums, x, dx, w, dw, next, blocks)
 		case m == 4 && g == 1:
-			few8AVX2_4x1(sums, x, dx, w, dw, blocks)
+			few8AVX2_4x1(sums, x, dx, w, dw, next, blocks)
 		}
 	case pairs:
 		switch {
 		case m == 1 && g == 1:
-			few8Pairs_1x1(sums, x, dx, w, dw, blocks)
+			few8Pairs_1x1(sums, x, dx, w, dw, next, blocks)
 		case m == 1 && g == 4:
-			few8Pairs_1x4(sums, x, dx, w, dw, blocks)
+			few8Pairs_1x4(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 1:
-			few8Pairs_2x1(sums, x, dx, w, dw, blocks)
+			few8Pairs_2x1(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 4:
-			few8Pairs_2x4(sums, x, dx, w, dw, blocks)
+			few8Pairs_2x4(sums, x, dx, w, dw, next, blocks)
 		case m == 3 && g == 1:
-			few8Pairs_3x1(sums, x, dx, w, dw, blocks)
+			few8Pairs_3x1(sums, x, dx, w, dw, next, blocks)
 		case m == 3 && g == 2:
-			few8Pairs_3x2(sums, x, dx, w, dw, blocks)
+			few8Pairs_3x2(sums, x, dx, w, dw, next, blocks)
 		case m == 4 && g == 1:
-			few8Pairs_4x1(sums, x, dx, w, dw, blocks)
+			few8Pairs_4x1(sums, x, dx, w, dw, next, blocks)
 		case m == 4 && g == 2:
-			few8Pairs_4x2(sums, x, dx, w, dw, blocks)
+			few8Pairs_4x2(sums, x, dx, w, dw, next, blocks)
 		}
 	default:
 		switch {
 		case m == 1 && g == 1:
-			few8AVX512_1x1(sums, x, dx, w, dw, blocks)
+			few8AVX512_1x1(sums, x, dx, w, dw, next, blocks)
 		case m == 1 && g == 4:
-			few8AVX512_1x4(sums, x, dx, w, dw, blocks)
+			few8AVX512_1x4(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 1:
-			few8AVX512_2x1(sums, x, dx, w, dw, blocks)
+			few8AVX512_2x1(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 4:
-			few8AVX512_2x4(sums, x, dx, w, dw, blocks)
+			few8AVX512_2x4(sums, x, dx, w, dw, next, blocks)
 		case m == 3 && g == 1:
-			few8AVX512_3x1(sums, x, dx, w, dw, blocks)
+			few8AVX512_3x1(sums, x, dx, w, dw, next, blocks)
 		case m == 3 && g == 2:
-			few8AVX512_3x2(sums, x, dx, w, dw, blocks)
+			few8AVX512_3x2(sums, x, dx, w, dw, next, blocks)
 		case m == 4 && g == 1:
-			few8AVX512_4x1(sums, x, dx, w, dw, blocks)
+			few8AVX512_4x1(sums, x, dx, w, dw, next, blocks)
 		case m == 4 && g == 2:
-			few8AVX512_4x2(sums, x, dx, w, dw, blocks)
+			few8AVX512_4x2(sums, x, dx, w, dw, next, blocks)
 		}
 	}
 }

@@ -64,21 +64,22 @@ DATA bytes8<>+368(SB)/8, $0x7737763673337232
 DATA bytes8<>+376(SB)/8, $0x7f3f7e3e7b3b7a3a
 GLOBL bytes8<>(SB), RODATA|NOPTR, $384
 
-// func few8AVX2_1x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX2_1x1(SB), NOSPLIT, $0-48
+// func few8AVX2_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX2_1x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVUPS 0(DI), Y0
 	VMOVUPS 32(DI), Y1
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU 0(SI), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -120,6 +121,7 @@ loop:
 	VBROADCASTSS 12(AX), Y15
 	VFMADD231PS Y15, Y13, Y1
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -128,14 +130,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX2_1x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX2_1x4(SB), NOSPLIT, $0-48
+// func few8AVX2_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX2_1x4(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVUPS 0(DI), Y0
@@ -148,7 +151,7 @@ TEXT ·few8AVX2_1x4(SB), NOSPLIT, $0-48
 	VMOVUPS 224(DI), Y7
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU 0(SI), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -189,7 +192,7 @@ loop:
 	VCVTDQ2PS Y13, Y13
 	VBROADCASTSS 12(AX), Y15
 	VFMADD231PS Y15, Y13, Y1
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU 0(SI)(R8*1), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -230,7 +233,7 @@ loop:
 	VCVTDQ2PS Y13, Y13
 	VBROADCASTSS 12(AX), Y15
 	VFMADD231PS Y15, Y13, Y3
-	PREFETCHT0 1024(SI)(R8*2)
+	PREFETCHT1 128(R10)
 	VMOVDQU 0(SI)(R8*2), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -271,7 +274,7 @@ loop:
 	VCVTDQ2PS Y13, Y13
 	VBROADCASTSS 12(AX), Y15
 	VFMADD231PS Y15, Y13, Y5
-	PREFETCHT0 1024(SI)(R9*1)
+	PREFETCHT1 192(R10)
 	VMOVDQU 0(SI)(R9*1), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -313,6 +316,7 @@ loop:
 	VBROADCASTSS 12(AX), Y15
 	VFMADD231PS Y15, Y13, Y7
 	ADDQ $64, SI
+	ADDQ $256, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -327,14 +331,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX2_2x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX2_2x1(SB), NOSPLIT, $0-48
+// func few8AVX2_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX2_2x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVUPS 0(DI), Y0
@@ -343,7 +348,7 @@ TEXT ·few8AVX2_2x1(SB), NOSPLIT, $0-48
 	VMOVUPS 96(DI), Y3
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU 0(SI), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -401,6 +406,7 @@ loop:
 	VBROADCASTSS 12(AX)(DX*1), Y15
 	VFMADD231PS Y15, Y13, Y3
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -411,14 +417,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX2_2x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX2_2x2(SB), NOSPLIT, $0-48
+// func few8AVX2_2x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX2_2x2(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVUPS 0(DI), Y0
@@ -431,7 +438,7 @@ TEXT ·few8AVX2_2x2(SB), NOSPLIT, $0-48
 	VMOVUPS 224(DI), Y7
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU 0(SI), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -488,7 +495,7 @@ loop:
 	VFMADD231PS Y15, Y13, Y1
 	VBROADCASTSS 12(AX)(DX*1), Y15
 	VFMADD231PS Y15, Y13, Y5
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU 0(SI)(R8*1), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -546,6 +553,7 @@ loop:
 	VBROADCASTSS 12(AX)(DX*1), Y15
 	VFMADD231PS Y15, Y13, Y7
 	ADDQ $64, SI
+	ADDQ $128, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -560,14 +568,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX2_3x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX2_3x1(SB), NOSPLIT, $0-48
+// func few8AVX2_3x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX2_3x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVUPS 0(DI), Y0
@@ -578,7 +587,7 @@ TEXT ·few8AVX2_3x1(SB), NOSPLIT, $0-48
 	VMOVUPS 160(DI), Y5
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU 0(SI), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -652,6 +661,7 @@ loop:
 	VBROADCASTSS 12(AX)(DX*2), Y15
 	VFMADD231PS Y15, Y13, Y5
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -664,14 +674,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX2_4x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX2_4x1(SB), NOSPLIT, $0-48
+// func few8AVX2_4x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX2_4x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVUPS 0(DI), Y0
@@ -684,7 +695,7 @@ TEXT ·few8AVX2_4x1(SB), NOSPLIT, $0-48
 	VMOVUPS 224(DI), Y7
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU 0(SI), Y12
 	VPSLLD $24, Y12, Y13
 	VPSRAD $24, Y13, Y13
@@ -774,6 +785,7 @@ loop:
 	VBROADCASTSS 12(AX)(R11*1), Y15
 	VFMADD231PS Y15, Y13, Y7
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -836,14 +848,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_1x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_1x1(SB), NOSPLIT, $0-48
+// func few8Pairs_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_1x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -858,7 +871,7 @@ TEXT ·few8Pairs_1x1(SB), NOSPLIT, $0-48
 loop:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS 4(AX), Z9
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -871,6 +884,7 @@ loop:
 	LONG $0x407ed262; WORD $0xc052 // VDPBF16PS Z8, Z16, Z0
 	LONG $0x406ed262; WORD $0xc152 // VDPBF16PS Z9, Z18, Z0
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -878,14 +892,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_1x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_1x4(SB), NOSPLIT, $0-48
+// func few8Pairs_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_1x4(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -903,7 +918,7 @@ TEXT ·few8Pairs_1x4(SB), NOSPLIT, $0-48
 loop:
 	VBROADCASTSS (AX), Z8
 	VBROADCASTSS 4(AX), Z9
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -915,7 +930,7 @@ loop:
 	VPERMT2B Z17, Z25, Z18
 	LONG $0x407ed262; WORD $0xc052 // VDPBF16PS Z8, Z16, Z0
 	LONG $0x406ed262; WORD $0xc152 // VDPBF16PS Z9, Z18, Z0
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -927,7 +942,7 @@ loop:
 	VPERMT2B Z17, Z25, Z18
 	LONG $0x407ed262; WORD $0xc852 // VDPBF16PS Z8, Z16, Z1
 	LONG $0x406ed262; WORD $0xc952 // VDPBF16PS Z9, Z18, Z1
-	PREFETCHT0 1024(SI)(R8*2)
+	PREFETCHT1 128(R10)
 	VMOVDQU64 0(SI)(R8*2), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -939,7 +954,7 @@ loop:
 	VPERMT2B Z17, Z25, Z18
 	LONG $0x407ed262; WORD $0xd052 // VDPBF16PS Z8, Z16, Z2
 	LONG $0x406ed262; WORD $0xd152 // VDPBF16PS Z9, Z18, Z2
-	PREFETCHT0 1024(SI)(R9*1)
+	PREFETCHT1 192(R10)
 	VMOVDQU64 0(SI)(R9*1), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -952,6 +967,7 @@ loop:
 	LONG $0x407ed262; WORD $0xd852 // VDPBF16PS Z8, Z16, Z3
 	LONG $0x406ed262; WORD $0xd952 // VDPBF16PS Z9, Z18, Z3
 	ADDQ $64, SI
+	ADDQ $256, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -962,14 +978,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_2x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_2x1(SB), NOSPLIT, $0-48
+// func few8Pairs_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_2x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -987,7 +1004,7 @@ loop:
 	VBROADCASTSS 4(AX), Z9
 	VBROADCASTSS (AX)(DX*1), Z10
 	VBROADCASTSS 4(AX)(DX*1), Z11
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1002,6 +1019,7 @@ loop:
 	LONG $0x406ed262; WORD $0xc152 // VDPBF16PS Z9, Z18, Z0
 	LONG $0x406ed262; WORD $0xcb52 // VDPBF16PS Z11, Z18, Z1
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1010,14 +1028,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_2x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_2x4(SB), NOSPLIT, $0-48
+// func few8Pairs_2x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_2x4(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -1041,7 +1060,7 @@ loop:
 	VBROADCASTSS 4(AX), Z9
 	VBROADCASTSS (AX)(DX*1), Z10
 	VBROADCASTSS 4(AX)(DX*1), Z11
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1055,7 +1074,7 @@ loop:
 	LONG $0x407ed262; WORD $0xe252 // VDPBF16PS Z10, Z16, Z4
 	LONG $0x406ed262; WORD $0xc152 // VDPBF16PS Z9, Z18, Z0
 	LONG $0x406ed262; WORD $0xe352 // VDPBF16PS Z11, Z18, Z4
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1069,7 +1088,7 @@ loop:
 	LONG $0x407ed262; WORD $0xea52 // VDPBF16PS Z10, Z16, Z5
 	LONG $0x406ed262; WORD $0xc952 // VDPBF16PS Z9, Z18, Z1
 	LONG $0x406ed262; WORD $0xeb52 // VDPBF16PS Z11, Z18, Z5
-	PREFETCHT0 1024(SI)(R8*2)
+	PREFETCHT1 128(R10)
 	VMOVDQU64 0(SI)(R8*2), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1083,7 +1102,7 @@ loop:
 	LONG $0x407ed262; WORD $0xf252 // VDPBF16PS Z10, Z16, Z6
 	LONG $0x406ed262; WORD $0xd152 // VDPBF16PS Z9, Z18, Z2
 	LONG $0x406ed262; WORD $0xf352 // VDPBF16PS Z11, Z18, Z6
-	PREFETCHT0 1024(SI)(R9*1)
+	PREFETCHT1 192(R10)
 	VMOVDQU64 0(SI)(R9*1), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1098,6 +1117,7 @@ loop:
 	LONG $0x406ed262; WORD $0xd952 // VDPBF16PS Z9, Z18, Z3
 	LONG $0x406ed262; WORD $0xfb52 // VDPBF16PS Z11, Z18, Z7
 	ADDQ $64, SI
+	ADDQ $256, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1112,14 +1132,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_3x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_3x1(SB), NOSPLIT, $0-48
+// func few8Pairs_3x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_3x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -1140,7 +1161,7 @@ loop:
 	VBROADCASTSS 4(AX)(DX*1), Z11
 	VBROADCASTSS (AX)(DX*2), Z12
 	VBROADCASTSS 4(AX)(DX*2), Z13
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1157,6 +1178,7 @@ loop:
 	LONG $0x406ed262; WORD $0xcb52 // VDPBF16PS Z11, Z18, Z1
 	LONG $0x406ed262; WORD $0xd552 // VDPBF16PS Z13, Z18, Z2
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1166,14 +1188,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_3x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_3x2(SB), NOSPLIT, $0-48
+// func few8Pairs_3x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_3x2(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -1197,7 +1220,7 @@ loop:
 	VBROADCASTSS 4(AX)(DX*1), Z11
 	VBROADCASTSS (AX)(DX*2), Z12
 	VBROADCASTSS 4(AX)(DX*2), Z13
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1213,7 +1236,7 @@ loop:
 	LONG $0x406ed262; WORD $0xc152 // VDPBF16PS Z9, Z18, Z0
 	LONG $0x406ed262; WORD $0xd352 // VDPBF16PS Z11, Z18, Z2
 	LONG $0x406ed262; WORD $0xe552 // VDPBF16PS Z13, Z18, Z4
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1230,6 +1253,7 @@ loop:
 	LONG $0x406ed262; WORD $0xdb52 // VDPBF16PS Z11, Z18, Z3
 	LONG $0x406ed262; WORD $0xed52 // VDPBF16PS Z13, Z18, Z5
 	ADDQ $64, SI
+	ADDQ $128, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1242,14 +1266,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_4x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_4x1(SB), NOSPLIT, $0-48
+// func few8Pairs_4x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_4x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -1273,7 +1298,7 @@ loop:
 	VBROADCASTSS 4(AX)(DX*2), Z13
 	VBROADCASTSS (AX)(R11*1), Z14
 	VBROADCASTSS 4(AX)(R11*1), Z15
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1292,6 +1317,7 @@ loop:
 	LONG $0x406ed262; WORD $0xd552 // VDPBF16PS Z13, Z18, Z2
 	LONG $0x406ed262; WORD $0xdf52 // VDPBF16PS Z15, Z18, Z3
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1302,14 +1328,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8Pairs_4x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8Pairs_4x2(SB), NOSPLIT, $0-48
+// func few8Pairs_4x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8Pairs_4x2(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VMOVDQU64 bytes8<>+0(SB), Z31
@@ -1337,7 +1364,7 @@ loop:
 	VBROADCASTSS 4(AX)(DX*2), Z13
 	VBROADCASTSS (AX)(R11*1), Z14
 	VBROADCASTSS 4(AX)(R11*1), Z15
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1355,7 +1382,7 @@ loop:
 	LONG $0x406ed262; WORD $0xd352 // VDPBF16PS Z11, Z18, Z2
 	LONG $0x406ed262; WORD $0xe552 // VDPBF16PS Z13, Z18, Z4
 	LONG $0x406ed262; WORD $0xf752 // VDPBF16PS Z15, Z18, Z6
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VPABSB Z16, Z17
 	VMOVDQA64 Z17, Z18
@@ -1374,6 +1401,7 @@ loop:
 	LONG $0x406ed262; WORD $0xed52 // VDPBF16PS Z13, Z18, Z5
 	LONG $0x406ed262; WORD $0xff52 // VDPBF16PS Z15, Z18, Z7
 	ADDQ $64, SI
+	ADDQ $128, R10
 	ADDQ $8, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1422,14 +1450,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_1x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_1x1(SB), NOSPLIT, $0-48
+// func few8AVX512_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_1x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -1441,7 +1470,7 @@ TEXT ·few8AVX512_1x1(SB), NOSPLIT, $0-48
 	VMOVUPS 0(DI), Z0
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1461,6 +1490,7 @@ loop:
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z0
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1468,14 +1498,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_1x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_1x4(SB), NOSPLIT, $0-48
+// func few8AVX512_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_1x4(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -1490,7 +1521,7 @@ TEXT ·few8AVX512_1x4(SB), NOSPLIT, $0-48
 	VMOVUPS 192(DI), Z3
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1509,7 +1540,7 @@ loop:
 	VPTERNLOGD $0x6c, Z30, Z28, Z17
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z0
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1528,7 +1559,7 @@ loop:
 	VPTERNLOGD $0x6c, Z30, Z28, Z17
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z1
-	PREFETCHT0 1024(SI)(R8*2)
+	PREFETCHT1 128(R10)
 	VMOVDQU64 0(SI)(R8*2), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1547,7 +1578,7 @@ loop:
 	VPTERNLOGD $0x6c, Z30, Z28, Z17
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z2
-	PREFETCHT0 1024(SI)(R9*1)
+	PREFETCHT1 192(R10)
 	VMOVDQU64 0(SI)(R9*1), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1567,6 +1598,7 @@ loop:
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z3
 	ADDQ $64, SI
+	ADDQ $256, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1577,14 +1609,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_2x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_2x1(SB), NOSPLIT, $0-48
+// func few8AVX512_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_2x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -1597,7 +1630,7 @@ TEXT ·few8AVX512_2x1(SB), NOSPLIT, $0-48
 	VMOVUPS 64(DI), Z1
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1621,6 +1654,7 @@ loop:
 	VFMADD231PS.BCST 12(AX), Z17, Z0
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z1
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1629,14 +1663,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_2x4(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_2x4(SB), NOSPLIT, $0-48
+// func few8AVX512_2x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_2x4(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -1655,7 +1690,7 @@ TEXT ·few8AVX512_2x4(SB), NOSPLIT, $0-48
 	VMOVUPS 448(DI), Z7
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1678,7 +1713,7 @@ loop:
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z0
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z4
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1701,7 +1736,7 @@ loop:
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z1
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z5
-	PREFETCHT0 1024(SI)(R8*2)
+	PREFETCHT1 128(R10)
 	VMOVDQU64 0(SI)(R8*2), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1724,7 +1759,7 @@ loop:
 	VSUBPS Z26, Z17, Z17
 	VFMADD231PS.BCST 12(AX), Z17, Z2
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z6
-	PREFETCHT0 1024(SI)(R9*1)
+	PREFETCHT1 192(R10)
 	VMOVDQU64 0(SI)(R9*1), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1748,6 +1783,7 @@ loop:
 	VFMADD231PS.BCST 12(AX), Z17, Z3
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z7
 	ADDQ $64, SI
+	ADDQ $256, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1762,14 +1798,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_3x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_3x1(SB), NOSPLIT, $0-48
+// func few8AVX512_3x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_3x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -1783,7 +1820,7 @@ TEXT ·few8AVX512_3x1(SB), NOSPLIT, $0-48
 	VMOVUPS 128(DI), Z2
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1811,6 +1848,7 @@ loop:
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z1
 	VFMADD231PS.BCST 12(AX)(DX*2), Z17, Z2
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1820,14 +1858,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_3x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_3x2(SB), NOSPLIT, $0-48
+// func few8AVX512_3x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_3x2(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -1844,7 +1883,7 @@ TEXT ·few8AVX512_3x2(SB), NOSPLIT, $0-48
 	VMOVUPS 320(DI), Z5
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1871,7 +1910,7 @@ loop:
 	VFMADD231PS.BCST 12(AX), Z17, Z0
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z2
 	VFMADD231PS.BCST 12(AX)(DX*2), Z17, Z4
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1899,6 +1938,7 @@ loop:
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z3
 	VFMADD231PS.BCST 12(AX)(DX*2), Z17, Z5
 	ADDQ $64, SI
+	ADDQ $128, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1911,14 +1951,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_4x1(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_4x1(SB), NOSPLIT, $0-48
+// func few8AVX512_4x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_4x1(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -1933,7 +1974,7 @@ TEXT ·few8AVX512_4x1(SB), NOSPLIT, $0-48
 	VMOVUPS 192(DI), Z3
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -1965,6 +2006,7 @@ loop:
 	VFMADD231PS.BCST 12(AX)(DX*2), Z17, Z2
 	VFMADD231PS.BCST 12(AX)(R11*1), Z17, Z3
 	ADDQ $64, SI
+	ADDQ $64, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop
@@ -1975,14 +2017,15 @@ loop:
 	VZEROUPPER
 	RET
 
-// func few8AVX512_4x2(sums *float32, x *float32, dx int, w *int8, dw int, blocks int)
-TEXT ·few8AVX512_4x2(SB), NOSPLIT, $0-48
+// func few8AVX512_4x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+TEXT ·few8AVX512_4x2(SB), NOSPLIT, $0-56
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), AX
 	MOVQ dx+16(FP), DX
 	MOVQ w+24(FP), SI
 	MOVQ dw+32(FP), R8
-	MOVQ blocks+40(FP), CX
+	MOVQ next+40(FP), R10
+	MOVQ blocks+48(FP), CX
 	LEAQ (DX)(DX*2), R11
 	LEAQ (R8)(R8*2), R9
 	VPBROADCASTD number8<>+0(SB), Z31
@@ -2001,7 +2044,7 @@ TEXT ·few8AVX512_4x2(SB), NOSPLIT, $0-48
 	VMOVUPS 448(DI), Z7
 	PCALIGN $32
 loop:
-	PREFETCHT0 1024(SI)
+	PREFETCHT1 0(R10)
 	VMOVDQU64 0(SI), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -2032,7 +2075,7 @@ loop:
 	VFMADD231PS.BCST 12(AX)(DX*1), Z17, Z2
 	VFMADD231PS.BCST 12(AX)(DX*2), Z17, Z4
 	VFMADD231PS.BCST 12(AX)(R11*1), Z17, Z6
-	PREFETCHT0 1024(SI)(R8*1)
+	PREFETCHT1 64(R10)
 	VMOVDQU64 0(SI)(R8*1), Z16
 	VMOVDQA64 Z16, Z17
 	VPTERNLOGD $0x6c, Z31, Z29, Z17
@@ -2064,6 +2107,7 @@ loop:
 	VFMADD231PS.BCST 12(AX)(DX*2), Z17, Z5
 	VFMADD231PS.BCST 12(AX)(R11*1), Z17, Z7
 	ADDQ $64, SI
+	ADDQ $128, R10
 	ADDQ $16, AX
 	SUBQ $1, CX
 	JNZ loop

@@ -13,8 +13,9 @@ func groups8(l Level, m int) int {
 }
 
 // few8 adds products of m rows x, dx bytes apart, with g groups of rows of weights of
-// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says. NEON has none.
-func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int, blocks int) {
+// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says; what begins at next
+// will be read soon. NEON has none.
+func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int) {
 }
 
 // unpack8 makes 16 columns of panels, with steps ds bytes apart, of the blocks of a

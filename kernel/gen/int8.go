@@ -15,7 +15,7 @@ import (
 // bf16, in the order in which products want them.
 
 const (
-	few8Args    = "sums *float32, x *float32, dx int, w *int8, dw int, blocks int"
+	few8Args    = "sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int"
 	unpack8Args = "dst *float32, ds int, src *int8, blocks int"
 )
 
@@ -48,12 +48,13 @@ func (s shape) groups8(m int) int {
 
 // amd64Few8 is the product of m rows x, float32 or pairs of bf16, with g groups of 16
 // rows of weights. DI sums [m,16·g]; AX x, DX its row distance; SI w, R8 the distance
-// of groups; CX blocks.
+// of groups; CX blocks. At R10 is what comes next, which is fetched from memory one
+// line after the other, as memory likes to be read, while groups are read side by side.
 func (s shape) amd64Few8(t *text, m, g int) {
 	t.p("// func %s(%s)", s.few8(m, g), few8Args)
-	t.p("TEXT ·%s(SB), NOSPLIT, $0-48", s.few8(m, g))
-	for i, r := range []string{"DI", "AX", "DX", "SI", "R8", "CX"} {
-		t.p("\tMOVQ %s+%d(FP), %s", []string{"sums", "x", "dx", "w", "dw", "blocks"}[i], 8*i, r)
+	t.p("TEXT ·%s(SB), NOSPLIT, $0-56", s.few8(m, g))
+	for i, r := range []string{"DI", "AX", "DX", "SI", "R8", "R10", "CX"} {
+		t.p("\tMOVQ %s+%d(FP), %s", []string{"sums", "x", "dx", "w", "dw", "next", "blocks"}[i], 8*i, r)
 	}
 	t.p("\tLEAQ (DX)(DX*2), R11\n\tLEAQ (R8)(R8*2), R9")
 	s.constants8(t)
@@ -74,11 +75,11 @@ func (s shape) amd64Few8(t *text, m, g int) {
 	for v := range g * halves {
 		group := []string{"(SI)", "(SI)(R8*1)", "(SI)(R8*2)", "(SI)(R9*1)"}[v/halves]
 		if v%halves == 0 {
-			t.p("\tPREFETCHT0 %d%s", ahead8, group)
+			t.p("\tPREFETCHT1 %d(R10)", 64*(v/halves))
 		}
 		s.few8Block(t, m, 32*(v%halves), group, func(r int) int { return sum(r, v) })
 	}
-	t.p("\tADDQ $64, SI\n\tADDQ $%d, AX\n\tSUBQ $1, CX\n\tJNZ loop", 4*s.steps8())
+	t.p("\tADDQ $64, SI\n\tADDQ $%d, R10\n\tADDQ $%d, AX\n\tSUBQ $1, CX\n\tJNZ loop", 64*g, 4*s.steps8())
 	each(func(at, reg int) { t.p("\tVMOVUPS %s, %d(DI)", s.reg(reg), at) })
 	t.p("\tVZEROUPPER\n\tRET\n")
 }
@@ -86,7 +87,7 @@ func (s shape) amd64Few8(t *text, m, g int) {
 // rows8 is where the rows of x are.
 var rows8 = []string{"(AX)", "(AX)(DX*1)", "(AX)(DX*2)", "(AX)(R11*1)"}
 
-// ahead8 is how many bytes before their use weights are asked for.
+// ahead8 is how many bytes before their use packing asks for weights.
 const ahead8 = 1024
 
 // steps8 is how many numbers of 32 bits of x belong to a block.
@@ -286,12 +287,13 @@ func int8Go(levels ...shape) *text {
 	}
 	t.p("return 1\n}\n")
 	t.p("// few8 adds products of m rows x, dx bytes apart, with g groups of rows of weights of")
-	t.p("// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says. NEON has none.")
+	t.p("// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says; what begins at next")
+	t.p("// will be read soon. NEON has none.")
 	t.p("func few8(l Level, m, g int, %s) {", few8Args)
 	choose(t, levels, func(s shape) {
 		t.p("switch {")
 		for _, v := range s.variants8() {
-			t.p("case m == %d && g == %d:\n%s(sums, x, dx, w, dw, blocks)", v[0], v[1], s.few8(v[0], v[1]))
+			t.p("case m == %d && g == %d:\n%s(sums, x, dx, w, dw, next, blocks)", v[0], v[1], s.few8(v[0], v[1]))
 		}
 		t.p("}")
 	})
