@@ -114,7 +114,7 @@ func TestInt8Prefill(t *testing.T) {
 		dir := golden.Dir("score/gqa-llama3-tied")
 		e, s := newCPU(t), spec(t, dir, "config.json")
 		s.MaxT = 120
-		g, err := NewGenerator(e, s, layouts[l], 120)
+		g, err := NewGenerator(e, s, layouts[l], 120, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +124,7 @@ func TestInt8Prefill(t *testing.T) {
 			var logits [2][]float32
 			for i, steps := range [][]*extend{all, all[len(all)-1:]} {
 				g.steps = steps
-				z, err := g.append(t.Context(), long(n), 0)
+				z, err := g.append(t.Context(), long(n), 0, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

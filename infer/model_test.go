@@ -93,7 +93,7 @@ func newGenerator(t testing.TB, dir string, T int) *Generator {
 	t.Helper()
 	e, s := newCPU(t), spec(t, dir, "config.json")
 	s.MaxT = max(s.MaxT, T)
-	g, err := NewGenerator(e, s, single, T)
+	g, err := NewGenerator(e, s, single, T, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
