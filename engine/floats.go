@@ -19,8 +19,8 @@ type Floats struct {
 	e      Engine
 	types  map[string]half.DType
 	rows   map[string]int // elements of a row of weights of int8
-	beyond int    // finite numbers that have become infinite
-	first  string // where the first of them was
+	beyond int            // finite numbers that have become infinite
+	first  string         // where the first of them was
 }
 
 // NewFloats knows the weights and states of programs that e has compiled.

@@ -35,7 +35,7 @@ func benchmarkDecode(b *testing.B, l program.Layout) {
 	}
 	const T = 256
 	e := newCPU(b)
-	g, err := NewGenerator(e, s, l, T)
+	g, err := NewGenerator(e, s, l, T, 1)
 	if err != nil {
 		b.Fatal(err)
 	}

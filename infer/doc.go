@@ -11,7 +11,7 @@
 //	s, err := infer.NewScorer(e, spec, layout, model.Batch{B: 4, T: 512}, 0)
 //	err = s.Score(segments, func(i int, r infer.Scored) error { … })
 //
-//	g, err := infer.NewGenerator(e, spec, layout, 256)
+//	g, err := infer.NewGenerator(e, spec, layout, 256, 1)
 //	ids, err := g.Generate(ctx, prompt, 100, infer.Sampling{}, nil)
 //
 // The engine's weights are whatever its owner wrote there. What is not here:

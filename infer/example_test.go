@@ -40,7 +40,7 @@ func Example() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	g, err := infer.NewGenerator(e, spec, layout, 32)
+	g, err := infer.NewGenerator(e, spec, layout, 32, 1)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -62,14 +62,14 @@ func TestPrefill(t *testing.T) {
 		}
 		for _, n := range []int{1, 7, 8, 9, 63, 64, 73, 90} {
 			prompt := long(n)
-			logits, err := g.append(t.Context(), prompt, 0)
+			logits, err := g.append(t.Context(), prompt, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := slices.Clone(logits)
 			all := g.steps
 			g.steps = all[len(all)-1:]
-			logits, err = g.append(t.Context(), prompt, 0)
+			logits, err = g.append(t.Context(), prompt, 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestCached(t *testing.T) {
 		ids := rowsOf(t, dir)[6]
 		want := golden.ReadLines[golden.Score](t, filepath.Join(dir, "want.jsonl"))[6]
 		for n := 1; n < len(ids); n += 5 {
-			logits, err := g.append(t.Context(), ids[:n], 0)
+			logits, err := g.append(t.Context(), ids[:n], 0, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestGenerateRefuses(t *testing.T) {
 	s := spec(t, golden.Dir("score/mha"), "config.json")
 	for _, T := range []int{0, -1, s.MaxT + 1} {
 		want := fmt.Sprintf("infer: generating: sequences of %d ids, want 1 to %d, the model's positions", T, s.MaxT)
-		if _, err := Programs(s, single, T); err == nil || err.Error() != want {
+		if _, err := Programs(s, single, T, 1); err == nil || err.Error() != want {
 			t.Errorf("T = %d: got %v, want %s", T, err, want)
 		}
 	}
@@ -199,7 +199,7 @@ func TestGenerateRefuses(t *testing.T) {
 // not: an id of it would mean nothing.
 func TestOverflow(t *testing.T) {
 	e, s := newCPU(t), spec(t, golden.Dir("score/mha"), "config.json")
-	g, err := NewGenerator(e, s, single, 8)
+	g, err := NewGenerator(e, s, single, 8, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func newGeneratorIn(t testing.TB, l program.Layout, dir string, T int) *Generato
 	t.Helper()
 	e, s := newCPU(t), spec(t, dir, "config.json")
 	s.MaxT = max(s.MaxT, T)
-	g, err := NewGenerator(e, s, l, T)
+	g, err := NewGenerator(e, s, l, T, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

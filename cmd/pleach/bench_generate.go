@@ -127,7 +127,7 @@ func (d *decoder) prompted(ctx context.Context, prompt []int32) (float64, error)
 // decoder makes the model of the configuration with random weights.
 func (b *bench) decoder() (*decoder, error) {
 	T, layout := max(b.seq, b.steps*perRound+1), b.layout(nil)
-	programs, err := infer.Programs(b.spec, layout, T)
+	programs, err := infer.Programs(b.spec, layout, T, 1)
 	if b.rows > 1 && err == nil {
 		programs = make([]*program.Program, 1)
 		programs[0], err = model.Extend("decode", b.spec, layout, 0, model.Window{N: b.rows, M: b.rows, Slots: b.rows, T: T})
@@ -157,7 +157,7 @@ func (b *bench) decoder() (*decoder, error) {
 
 // single is the path of the verb generate.
 func (d *decoder) single(s model.Spec, l program.Layout, T int) error {
-	g, err := infer.NewGenerator(d.e, s, l, T)
+	g, err := infer.NewGenerator(d.e, s, l, T, 1)
 	if err != nil {
 		return err
 	}

@@ -259,16 +259,23 @@ func (s *source) describeMemory(t table, run cpu.Options) error {
 	if err != nil {
 		return err
 	}
-	for i, programs := range [][]*program.Program{{score}, generate} {
-		m, err := cpu.Predict(run, 1, programs...)
+	small, err := infer.Programs(c.Spec, int8Layout(), T)
+	if err != nil {
+		return err
+	}
+	for _, m := range []struct {
+		key, what, in string
+		programs      []*program.Program
+	}{
+		{"memory", fmt.Sprintf("to score rows of %d", T), half.F32.String(), []*program.Program{score}},
+		{"", fmt.Sprintf("to generate up to %d ids", T), layout.Compute.String(), generate},
+		{"", fmt.Sprintf("to generate up to %d ids", T), inInt8, small},
+	} {
+		need, err := cpu.Predict(run, 1, m.programs...)
 		if err != nil {
 			return err
 		}
-		key, what, in := "memory", fmt.Sprintf("to score rows of %d", T), half.F32
-		if i > 0 {
-			key, what, in = "", fmt.Sprintf("to generate up to %d ids", T), layout.Compute
-		}
-		t.row(key, "%s %s (in %v)", unit.Bytes(m.Total()+beside()).Rounded(), what, in)
+		t.row(m.key, "%s %s (in %s)", unit.Bytes(need.Total()+beside()).Rounded(), m.what, m.in)
 	}
 	if have := available(); have > 0 {
 		t.row("", "%s free on this machine", unit.Bytes(have).Rounded())
