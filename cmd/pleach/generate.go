@@ -164,7 +164,7 @@ func (o *generation) start(m *source, prompt int) (*cpu.Engine, *infer.Generator
 	}
 	T := prompt + min(o.tokens, c.MaxT-prompt)
 	layout := o.layout(m)
-	programs, err := infer.Programs(c.Spec, layout, T)
+	programs, err := infer.Programs(c.Spec, layout, T, 1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,7 +173,7 @@ func (o *generation) start(m *source, prompt int) (*cpu.Engine, *infer.Generator
 		return nil, nil, err
 	}
 	e := cpu.New(o.options())
-	g, err := infer.NewGenerator(e, c.Spec, layout, T)
+	g, err := infer.NewGenerator(e, c.Spec, layout, T, 1)
 	if err == nil {
 		err = m.load(e, layout)
 	}
