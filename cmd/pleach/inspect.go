@@ -255,11 +255,11 @@ func (s *source) describeMemory(t table, run cpu.Options) error {
 	if s.halved() { // as generate does
 		layout = optim.BF16.Layout()
 	}
-	generate, err := infer.Programs(c.Spec, layout, T)
+	generate, err := infer.Programs(c.Spec, layout, T, 1)
 	if err != nil {
 		return err
 	}
-	small, err := infer.Programs(c.Spec, int8Layout(), T)
+	small, err := infer.Programs(c.Spec, int8Layout(), T, 1)
 	if err != nil {
 		return err
 	}

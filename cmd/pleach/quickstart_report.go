@@ -168,7 +168,7 @@ func (q *quickstart) sample(ctx context.Context, dir, prompt string) (string, er
 	}
 	e := cpu.New(run)
 	defer e.Close()
-	g, err := infer.NewGenerator(e, m.config.Spec, plain(), min(len(ids)+sampleTokens, m.config.MaxT))
+	g, err := infer.NewGenerator(e, m.config.Spec, plain(), min(len(ids)+sampleTokens, m.config.MaxT), 1)
 	if err != nil {
 		return "", err
 	}
