@@ -87,8 +87,9 @@ func (l Level) stage8(dst []float32, q []int8) {
 }
 
 // GemmNT8 is C = A·Bᵀ for A [m,k] of bf16 and rows j … j+n−1 of w as B, k being w.I.
-// c must not overlap the others. scratch has GemmScratch16 elements.
-func (l Level) GemmNT8(c []float32, a []uint16, w Int8, m, j, n, ldc, lda int, scratch []float32) {
+// c must not overlap the others. scratch has GemmScratch16 elements. The rows from next
+// on are those that the caller is likely to want then; that changes no result.
+func (l Level) GemmNT8(c []float32, a []uint16, w Int8, m, j, n, next, ldc, lda int, scratch []float32) {
 	if !begin(c, m, n, w.I, ldc, false) {
 		return
 	}
@@ -99,7 +100,7 @@ func (l Level) GemmNT8(c []float32, a []uint16, w Int8, m, j, n, ldc, lda int, s
 		return
 	}
 	l.packedNT8(c, a, w, m, j, first-j, ldc, lda, scratch)
-	l.fewNT8(c[first-j:], a, w, m, first, whole-first, ldc, lda, scratch)
+	l.fewNT8(c[first-j:], a, w, m, first, whole-first, next, ldc, lda, scratch)
 	l.packedNT8(c[whole-j:], a, w, m, whole, j+n-whole, ldc, lda, scratch)
 }
 
@@ -114,7 +115,7 @@ func (l Level) packedNT8(c []float32, a []uint16, w Int8, m, j, n, ldc, lda int,
 
 // fewNT8 is GemmNT8 for few rows and whole groups: the weights are read once, straight
 // from memory.
-func (l Level) fewNT8(c []float32, a []uint16, w Int8, m, j, n, ldc, lda int, scratch []float32) {
+func (l Level) fewNT8(c []float32, a []uint16, w Int8, m, j, n, next, ldc, lda int, scratch []float32) {
 	k := w.I
 	_, _, _ = a[(m-1)*lda+k-1], c[(m-1)*ldc+n-1], w.Q[(j+n)*k-1]
 	x, dx, wide := unsafe.Pointer(&a[0]), 2*lda, 2
@@ -133,7 +134,7 @@ func (l Level) fewNT8(c []float32, a []uint16, w Int8, m, j, n, ldc, lda int, sc
 			at = unsafe.Add(x, wide*p)
 		}
 		for i := 0; i < m; i += fewest {
-			l.fewGroups8(c[i*ldc:], unsafe.Add(at, i*dx), w, min(fewest, m-i), j, p, n, d, ldc, dx, p > 0)
+			l.fewGroups8(c[i*ldc:], unsafe.Add(at, i*dx), w, min(fewest, m-i), j, p, n, d, next, ldc, dx, p > 0)
 		}
 	}
 }
@@ -143,18 +144,17 @@ const fewLong8 = blockM * blockK / (2 * fewest)
 
 // fewGroups8 is steps p … p+k−1 of fewNT8 for up to fewest rows at x, dx bytes apart,
 // of float32 or, in pairs, of bf16.
-func (l Level) fewGroups8(c []float32, x unsafe.Pointer, w Int8, m, j, p, n, k, ldc, dx int, acc bool) {
+func (l Level) fewGroups8(c []float32, x unsafe.Pointer, w Int8, m, j, p, n, k, next, ldc, dx int, acc bool) {
 	const most = 2048 // blocks of a call, of one group
 	to, wide := l.multiplies(), 4
 	if l.paired() {
 		wide = 2
 	}
 	var sums [fewest * 4 * groupRows]float32
+	side := groups8(to, m)
 	for o := 0; o < n; {
-		g := groups8(to, m)
-		if o+g*groupRows > n {
-			g = 1
-		}
+		left := (n - o) / groupRows
+		g := across(left, across(left, side)) // in as few calls, of about one size
 		cols := g * groupRows
 		for i := range m {
 			if s := sums[i*cols:][:cols]; acc {
@@ -163,10 +163,14 @@ func (l Level) fewGroups8(c []float32, x unsafe.Pointer, w Int8, m, j, p, n, k, 
 				clear(s)
 			}
 		}
-		next := min(j+o+cols, w.grouped()-groupRows) * w.I
+		soon := j + o + cols
+		if soon >= j+n {
+			soon = next
+		}
+		soon = max(0, min(soon, w.grouped()-groupRows)) * w.I
 		for b := 0; b < k/groupCols; b += most / g {
 			few8(to, m, g, &sums[0], (*float32)(unsafe.Add(x, wide*groupCols*b)), dx,
-				&w.Q[w.at(j+o, p+groupCols*b)], groupRows*w.I, &w.Q[min(next+cols*(p+groupCols*b), len(w.Q)-1)],
+				&w.Q[w.at(j+o, p+groupCols*b)], groupRows*w.I, &w.Q[min(soon+cols*(p+groupCols*b), len(w.Q)-1)],
 				min(most/g, k/groupCols-b))
 		}
 		for i := range m {
@@ -175,6 +179,9 @@ func (l Level) fewGroups8(c []float32, x unsafe.Pointer, w Int8, m, j, p, n, k, 
 		o += cols
 	}
 }
+
+// across is how many groups of a size n are.
+func across(n, size int) int { return (n + size - 1) / size }
 
 // ScaleColumns is c[i,j] *= s[j] for c [m,n]: what follows a product with weights of
 // int8. s has at least n elements.

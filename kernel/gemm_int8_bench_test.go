@@ -46,7 +46,7 @@ func benchmarkFew8(b *testing.B, l Level, m, k, rows, cores int) {
 			all.Go(func() {
 				n := rows / cores
 				for j := i * n; j < (i+1)*n; j += 128 {
-					l.GemmNT8(c[i], x, weights, m, j, 128, 128, k, s[i])
+					l.GemmNT8(c[i], x, weights, m, j, 128, j+128, 128, k, s[i])
 				}
 			})
 		}

@@ -65,7 +65,7 @@ func testGemm8(t *testing.T, l Level) {
 		lda, ldc := I+b.IntN(3), cols+b.IntN(3)
 		a := b.halves(span(m, I, lda))
 		got, want := b.out(span(m, cols, ldc)), make([]float32, span(m, cols, ldc))
-		l.GemmNT8(got, a, w, m, j, cols, ldc, lda, scratch)
+		l.GemmNT8(got, a, w, m, j, cols, b.IntN(O+1), ldc, lda, scratch)
 		if cols > 0 && I > 0 {
 			l.packedNT16(want, a, same16[j*I:], m, cols, I, ldc, lda, I, false, scratch)
 		}
@@ -152,7 +152,7 @@ func testAllInt8(t *testing.T, l Level) {
 	for i := range I {
 		clear(a)
 		a[i] = half.ToBF16(1)
-		l.GemmNT8(c, a, w, 1, 0, O, O, I, scratch)
+		l.GemmNT8(c, a, w, 1, 0, O, O, O, I, scratch)
 		for o, v := range c {
 			if want := float32(all[o*I+i]); v != want || math.Signbit(float64(v)) != (want < 0) {
 				t.Fatalf("row %d, step %d: got %v, want %v", o, i, v, want)

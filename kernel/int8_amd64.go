@@ -9,6 +9,12 @@ package kernel
 func few8AVX2_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
+func few8AVX2_1x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
+func few8AVX2_1x3(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
 func few8AVX2_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
@@ -30,10 +36,22 @@ func unpack8AVX2(dst *float32, ds int, src *int8, blocks int)
 func few8Pairs_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
+func few8Pairs_1x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
+func few8Pairs_1x3(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
 func few8Pairs_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
 func few8Pairs_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
+func few8Pairs_2x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
+func few8Pairs_2x3(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
 func few8Pairs_2x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
@@ -57,10 +75,22 @@ func unpack8Pairs(dst *float32, ds int, src *int8, blocks int)
 func few8AVX512_1x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
+func few8AVX512_1x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
+func few8AVX512_1x3(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
 func few8AVX512_1x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
 func few8AVX512_2x1(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
+func few8AVX512_2x2(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
+
+//go:noescape
+func few8AVX512_2x3(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
 
 //go:noescape
 func few8AVX512_2x4(sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int)
@@ -80,7 +110,7 @@ func few8AVX512_4x2(sums *float32, x *float32, dx int, w *int8, dw int, next *in
 //go:noescape
 func unpack8AVX512(dst *float32, ds int, src *int8, blocks int)
 
-// groups8 is how many groups of 16 rows of weights of int8 few8 likes to take.
+// groups8 is how many groups of 16 rows of weights of int8 few8 takes at most.
 func groups8(l Level, m int) int {
 	if l == AVX2 {
 		return [...]int{1: 4, 2: 2, 3: 1, 4: 1}[m]
@@ -95,14 +125,18 @@ func groups8(l Level, m int) int {
 }
 
 // few8 adds products of m rows x, dx bytes apart, with g groups of rows of weights of
-// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says; what begins at next
-// will be read soon. NEON has none.
+// int8, dw bytes apart, to sums [m,16·g]. What begins at next will be
+// read soon. NEON has none.
 func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int) {
 	switch l {
 	case AVX2:
 		switch {
 		case m == 1 && g == 1:
 			few8AVX2_1x1(sums, x, dx, w, dw, next, blocks)
+		case m == 1 && g == 2:
+			few8AVX2_1x2(sums, x, dx, w, dw, next, blocks)
+		case m == 1 && g == 3:
+			few8AVX2_1x3(sums, x, dx, w, dw, next, blocks)
 		case m == 1 && g == 4:
 			few8AVX2_1x4(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 1:
@@ -118,10 +152,18 @@ func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int,
 		switch {
 		case m == 1 && g == 1:
 			few8Pairs_1x1(sums, x, dx, w, dw, next, blocks)
+		case m == 1 && g == 2:
+			few8Pairs_1x2(sums, x, dx, w, dw, next, blocks)
+		case m == 1 && g == 3:
+			few8Pairs_1x3(sums, x, dx, w, dw, next, blocks)
 		case m == 1 && g == 4:
 			few8Pairs_1x4(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 1:
 			few8Pairs_2x1(sums, x, dx, w, dw, next, blocks)
+		case m == 2 && g == 2:
+			few8Pairs_2x2(sums, x, dx, w, dw, next, blocks)
+		case m == 2 && g == 3:
+			few8Pairs_2x3(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 4:
 			few8Pairs_2x4(sums, x, dx, w, dw, next, blocks)
 		case m == 3 && g == 1:
@@ -137,10 +179,18 @@ func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int,
 		switch {
 		case m == 1 && g == 1:
 			few8AVX512_1x1(sums, x, dx, w, dw, next, blocks)
+		case m == 1 && g == 2:
+			few8AVX512_1x2(sums, x, dx, w, dw, next, blocks)
+		case m == 1 && g == 3:
+			few8AVX512_1x3(sums, x, dx, w, dw, next, blocks)
 		case m == 1 && g == 4:
 			few8AVX512_1x4(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 1:
 			few8AVX512_2x1(sums, x, dx, w, dw, next, blocks)
+		case m == 2 && g == 2:
+			few8AVX512_2x2(sums, x, dx, w, dw, next, blocks)
+		case m == 2 && g == 3:
+			few8AVX512_2x3(sums, x, dx, w, dw, next, blocks)
 		case m == 2 && g == 4:
 			few8AVX512_2x4(sums, x, dx, w, dw, next, blocks)
 		case m == 3 && g == 1:

@@ -7,14 +7,14 @@
 
 package kernel
 
-// groups8 is how many groups of 16 rows of weights of int8 few8 likes to take.
+// groups8 is how many groups of 16 rows of weights of int8 few8 takes at most.
 func groups8(l Level, m int) int {
 	return 1
 }
 
 // few8 adds products of m rows x, dx bytes apart, with g groups of rows of weights of
-// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says; what begins at next
-// will be read soon. NEON has none.
+// int8, dw bytes apart, to sums [m,16·g]. What begins at next will be
+// read soon. NEON has none.
 func few8(l Level, m, g int, sums *float32, x *float32, dx int, w *int8, dw int, next *int8, blocks int) {
 }
 

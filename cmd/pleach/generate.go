@@ -24,12 +24,14 @@ type generation struct {
 	tokens int
 	how    infer.Sampling
 	json   bool
+	file   string // of prompts
+	batch  int    // of them at a time
 }
 
 func newGenerate() *cobra.Command {
 	var o generation
 	c := &cobra.Command{
-		Use:   "generate MODEL [PROMPT | --ids 1,2,3]",
+		Use:   "generate MODEL [PROMPT | --ids 1,2,3 | --prompts FILE.jsonl]",
 		Short: "More text, or ids, after a prompt",
 		Long: `Generate extends a prompt. PROMPT is encoded as the tokenizer's own call would do
 it, with begin-of-sequence where the tokenizer adds one; to --ids nothing is
@@ -39,13 +41,22 @@ positions are full, or with Ctrl-C.
 
 The new text appears on stdout as it comes. With --json it is one line at the end:
 {"ids":[new ids],"text":…}. A model without a tokenizer gives ids alone, separated
-by commas.`,
+by commas.
+
+A line of --prompts ("-": stdin) is {"text": "Once upon a time"} or {"tokens": [1, 2]},
+and a line of the result, in the same order, {"row":0,"ids":[new ids],"text":…}: what
+the prompt gets alone. --batch of them are extended at a time, which costs little more
+than one: the weights are read once for all.`,
 		Example: `  pleach generate runs/mine "Once upon a time" --tokens 200 --temperature 0.8 --top-p 0.95 --seed 7
-  pleach generate llama-2-7b --ids 1,9038,2501 --json`,
+  pleach generate llama-2-7b --ids 1,9038,2501 --json
+  pleach generate llama-2-7b --prompts questions.jsonl --precision int8 --batch 16`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(c, args); err != nil {
 				return err
+			}
+			if o.file != "" {
+				return o.runAll(c, args[0])
 			}
 			return o.run(c, args[0], args[1:])
 		},
@@ -53,6 +64,8 @@ by commas.`,
 	o.flags(c)
 	o.precisionFlag(c, asStored)
 	c.Flags().StringVar(&o.ids, "ids", "", "the prompt as ids")
+	c.Flags().StringVar(&o.file, "prompts", "", "a file of prompts, one a line")
+	c.Flags().IntVar(&o.batch, "batch", 8, "most prompts of --prompts to extend at a time")
 	c.Flags().IntVar(&o.tokens, "tokens", 128, "most ids to add")
 	c.Flags().Float64Var(&o.how.Temperature, "temperature", 0,
 		"0: always the most probable id; 1: as the model has learned; more: wilder")
@@ -66,6 +79,12 @@ func (o *generation) check(c *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 2 && c.Flags().Changed("ids"):
 		return errUsage(c, "got a prompt and --ids, want one of them")
+	case o.file != "" && (len(args) == 2 || c.Flags().Changed("ids")):
+		return errUsage(c, "got a prompt and --prompts, want one of them")
+	case o.file == "" && c.Flags().Changed("batch"):
+		return errUsage(c, "got --batch without --prompts")
+	case o.batch < 1 || o.batch > 1024:
+		return errUsage(c, "--batch: got %d, want 1 to 1024", o.batch)
 	case o.tokens < 0:
 		return errUsage(c, "--tokens: got %d, want 0 or more", o.tokens)
 	case c.Flags().Changed("top-p") && o.how.TopP == 0:
@@ -87,7 +106,7 @@ func (o *generation) run(c *cobra.Command, path string, text []string) error {
 	if err != nil {
 		return err
 	}
-	e, g, err := o.start(m, len(prompt))
+	e, g, err := o.start(m, len(prompt), 1)
 	if err != nil {
 		return err
 	}
@@ -155,25 +174,28 @@ func (s *source) inVocabulary(ids []int32) error {
 	return nil
 }
 
-// start makes an engine with the model for a sequence of a prompt and what is to
-// be added.
-func (o *generation) start(m *source, prompt int) (*cpu.Engine, *infer.Generator, error) {
+// start makes an engine with the model for sequences, so many at a time, of a prompt and
+// what is to be added.
+func (o *generation) start(m *source, prompt, slots int) (*cpu.Engine, *infer.Generator, error) {
 	c := m.config
 	if prompt > c.MaxT {
 		return nil, nil, fault.Dataf("a prompt of %d ids, the model has %d positions", prompt, c.MaxT)
 	}
 	T := prompt + min(o.tokens, c.MaxT-prompt)
 	layout := o.layout(m)
-	programs, err := infer.Programs(c.Spec, layout, T, 1)
+	programs, err := infer.Programs(c.Spec, layout, T, slots)
 	if err != nil {
 		return nil, nil, err
 	}
 	what := fmt.Sprintf("model %s with %d positions", m.dir, T)
+	if slots > 1 {
+		what += fmt.Sprintf(" of %d sequences", slots)
+	}
 	if err := fitsMemory(what, o.options(), programs...); err != nil {
 		return nil, nil, err
 	}
 	e := cpu.New(o.options())
-	g, err := infer.NewGenerator(e, c.Spec, layout, T, 1)
+	g, err := infer.NewGenerator(e, c.Spec, layout, T, slots)
 	if err == nil {
 		err = m.load(e, layout)
 	}
@@ -196,18 +218,25 @@ func stops(m *source) []int32 {
 // result prints what was generated as JSON. The text of a model without
 // tokenizer is null.
 func (o *generation) result(w io.Writer, m *source, ids []int32) error {
-	var text *string
+	return printJSON(w, newGenerated(m, ids))
+}
+
+// generated is what a line of JSON says.
+type generated struct {
+	IDs  []int32 `json:"ids"`
+	Text *string `json:"text"`
+}
+
+func newGenerated(m *source, ids []int32) generated {
+	g := generated{IDs: ids}
 	if m.tokenizer != nil {
 		s := m.tokenizer.DecodeText(ids)
-		text = &s
+		g.Text = &s
 	}
 	if ids == nil {
-		ids = []int32{}
+		g.IDs = []int32{}
 	}
-	return printJSON(w, struct {
-		IDs  []int32 `json:"ids"`
-		Text *string `json:"text"`
-	}{ids, text})
+	return g
 }
 
 // writer shows ids as they come: as text, or where there is no tokenizer as

@@ -92,6 +92,7 @@ func scoreRows(c *cobra.Command, o compute, path, rows string, top int) error {
 // rowReader turns lines into segments. Rows before a bad line are still scored.
 type rowReader struct {
 	source *source
+	call   bool     // texts become ids as by the tokenizer's own call
 	held   []string // where the rows that are not scored yet stand
 	err    error    // of the line that ended it
 }
@@ -160,6 +161,9 @@ func (r *rowReader) encode(l line, tokens, text json.RawMessage) (ids []int32, e
 	var s string
 	if err := (line{text, l.where + ": text"}).parse(&s); err != nil {
 		return nil, err
+	}
+	if r.call {
+		return t.EncodeSpecial(nil, []byte(s)), nil
 	}
 	return t.Encode(nil, []byte(s)), nil
 }

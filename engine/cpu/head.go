@@ -22,7 +22,7 @@ func logitTiles(
 ) {
 	for first := 0; first < V; first += headWords {
 		words := min(headWords, V-first)
-		w.gemmNT(k, z, x.From(lo*w.k), n, first, words, headWords, scratch)
+		w.gemmNT(k, z, x.From(lo*w.k), n, first, words, first+words, headWords, scratch)
 		f(first, words)
 	}
 }

@@ -161,6 +161,7 @@ type multiplier struct {
 	packed     []float32
 	scratch    func(worker int) []float32
 	base, size int // the columns that packed holds
+	tile, step int // columns of a tile, and from one of a worker's tiles to its next
 }
 
 // multiply makes a cell of a part in z, with distance ld of rows.
@@ -171,10 +172,24 @@ func (p *multiplier) multiply(z []float32, ld, part int, c cell, scratch []float
 		a.MultiplyN(p.level, z, p.packed[at:], c.m, c.n, p.k, ld, p.k, false, scratch)
 		p.w.finish(p.level, z, c.m, row, c.n, ld)
 	case p.transposed:
-		p.w.gemmNT(p.level, z, a, c.m, row, c.n, ld, scratch)
+		p.w.gemmNT(p.level, z, a, c.m, row, c.n, p.next(part, c), ld, scratch)
 	default:
 		a.GemmNN(p.level, z, p.w.num.From(c.j), c.m, c.n, p.k, ld, p.k, p.cols, false, scratch)
 	}
+}
+
+// next is the row of weights that a worker is likely to want after a cell: of the other
+// part, of the tile's next cell, or of the tile that is its turn while the others do
+// theirs.
+func (p *multiplier) next(part int, c cell) int {
+	if part+1 < p.parts {
+		return (part+1)*p.cols + c.j
+	}
+	j := c.j + c.n
+	if at := (c.j - p.base) % p.tile; at+c.n >= p.tile {
+		j = c.j - at + p.step
+	}
+	return j
 }
 
 // pack is the phase that packs columns base … base+size−1 of all parts.
@@ -250,6 +265,7 @@ func (p *multiplier) cells(l *lowering, finish func(worker int, c cell)) phase {
 		tn = upTo(tn/2, p.unit)
 	}
 	wide := across(tn, p.size)
+	p.tile, p.step = tn, tn*l.x.e.threads
 	return phase{tiles: across(tm, p.rows) * wide, run: func(worker, tile int) {
 		i0, j0 := tile/wide*tm, p.base+tile%wide*tn
 		i1, j1 := min(i0+tm, p.rows), min(j0+tn, p.base+p.size)

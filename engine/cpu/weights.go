@@ -44,13 +44,14 @@ func (w weights) finish(l kernel.Level, z []float32, m, j, n, ld int) {
 	}
 }
 
-// gemmNT is the product of m rows of x with rows j … j+n−1.
-func (w weights) gemmNT(l kernel.Level, z []float32, x kernel.Numbers, m, j, n, ld int, scratch []float32) {
+// gemmNT is the product of m rows of x with rows j … j+n−1; those from next on will
+// likely be the worker's next ones.
+func (w weights) gemmNT(l kernel.Level, z []float32, x kernel.Numbers, m, j, n, next, ld int, scratch []float32) {
 	if w.scale == nil {
 		x.GemmNT(l, z, w.num.From(j*w.k), m, n, w.k, ld, w.k, w.k, false, scratch)
 		return
 	}
-	l.GemmNT8(z, x.BF16, w.int8, m, j, n, ld, w.k, scratch)
+	l.GemmNT8(z, x.BF16, w.int8, m, j, n, next, ld, w.k, scratch)
 	w.finish(l, z, m, j, n, ld)
 }
 

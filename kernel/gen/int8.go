@@ -37,8 +37,8 @@ const (
 // few8 is the name of amd64Few8.
 func (s shape) few8(m, g int) string { return fmt.Sprintf("few8%s_%dx%d", s.level, m, g) }
 
-// groups8 is how many groups of 16 rows of weights amd64Few8 reads side by side, so
-// that enough sums are under way.
+// groups8 is how many groups of 16 rows of weights amd64Few8 reads side by side at most,
+// so that enough sums are under way.
 func (s shape) groups8(m int) int {
 	if s == avx2 {
 		return [...]int{1: 4, 2: 2, 3: 1, 4: 1}[m]
@@ -242,8 +242,7 @@ func (s shape) amd64Unpack8(t *text) {
 // variants8 are the sizes of amd64Few8.
 func (s shape) variants8() (all [][2]int) {
 	for m := 1; m <= fewest; m++ {
-		all = append(all, [2]int{m, 1})
-		if g := s.groups8(m); g > 1 {
+		for g := 1; g <= s.groups8(m); g++ {
 			all = append(all, [2]int{m, g})
 		}
 	}
@@ -279,7 +278,7 @@ func int8Go(levels ...shape) *text {
 		}
 		t.p("//go:noescape\nfunc unpack8%s(%s)\n", s.level, unpack8Args)
 	}
-	t.p("// groups8 is how many groups of 16 rows of weights of int8 few8 likes to take.")
+	t.p("// groups8 is how many groups of 16 rows of weights of int8 few8 takes at most.")
 	t.p("func groups8(l Level, m int) int {")
 	for _, s := range levels {
 		t.p("if l == %s {\nreturn [...]int{1: %d, 2: %d, 3: %d, 4: %d}[m]\n}", s.is,
@@ -287,8 +286,7 @@ func int8Go(levels ...shape) *text {
 	}
 	t.p("return 1\n}\n")
 	t.p("// few8 adds products of m rows x, dx bytes apart, with g groups of rows of weights of")
-	t.p("// int8, dw bytes apart, to sums [m,16·g]. g is 1 or what groups8 says; what begins at next")
-	t.p("// will be read soon. NEON has none.")
+	t.p("// int8, dw bytes apart, to sums [m,16·g]. What begins at next will be\n// read soon. NEON has none.")
 	t.p("func few8(l Level, m, g int, %s) {", few8Args)
 	choose(t, levels, func(s shape) {
 		t.p("switch {")
