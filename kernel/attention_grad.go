@@ -11,7 +11,7 @@ func (l Level) AttentionGradScratch(a Heads, T int, half bool) int {
 	size := 2*attnTile*attnTile + 2*T + 2*tiles*f.panelLen(a.K, attnTile) +
 		2*f.panelLen(attnTile, a.K) + f.panelLen(a.K, attnTile)
 	if half {
-		size += 5*T*a.K + 2*attnTile*attnTile + 2*a.K
+		size += 3*T*a.K + 2*T*f.steps(a.K) + 2*attnTile*attnTile + 2*a.K
 	}
 	return size
 }
@@ -58,7 +58,7 @@ func (l Level) AttentionGrad(dqkv, qkv, o Numbers, lse []float32, do Numbers, po
 	if b.half {
 		b.ld = a.K
 		b.dq, b.dk, b.dv = take(T*a.K), take(T*a.K), take(T*a.K)
-		b.widened = [2][]float32{take(T * a.K), take(T * a.K)}
+		b.widened = [2][]float32{take(T * b.steps(a.K)), take(T * b.steps(a.K))}
 		b.operand, b.columnsOf = take(attnTile*attnTile), take(attnTile*attnTile)
 		b.row = [2][]float32{take(a.K), take(a.K)}
 	} else {
@@ -167,7 +167,7 @@ func (b *backward) tile(see window, m int, acc bool) {
 	b.toKeys(b.dv, b.s, see, m, b.tokens(b.grads, t), acc)
 	ds := b.toKeys(b.dk, b.ds, see, m, b.tokens(b.queries, t), acc)
 	more := see.u0 > firstKey(b.positions, t)
-	see.groups(m, func(i, rows, end int) {
+	see.groups(m, b.rowsTogether(), func(i, rows, end int) {
 		b.mul.block(b.dq[(t+i)*b.ld:], ds.from(i).x, b.rowsOf, rows, b.K, 0, b.steps(end), b.ld, ds.ld, 1, more)
 	})
 }
@@ -179,12 +179,12 @@ func (b *backward) toKeys(d, s []float32, see window, m int, x packed, acc bool)
 	turned := b.turned(s, a, m, b.columnsOf)
 	n, step := see.w, see.w // keys that are multiplied at once: queries before a key do not see it
 	if see.t == see.u0 {
-		step = attnRows
+		step = b.rowsTogether()
 	}
 	for i := 0; i < n; i += step {
 		from := b.steps(max(0, see.u0+i-see.t))
-		b.mul.block(d[(see.u0+i)*b.ld:], turned[from*attnTile+i:], x, min(step, n-i), b.K, from, x.k-from, b.ld, 1,
-			attnTile, acc)
+		b.mul.block(d[(see.u0+i)*b.ld:], turned.from(from, i), x, min(step, n-i), b.K, from, x.k-from, b.ld,
+			turned.as, attnTile, acc)
 	}
 	return a
 }
