@@ -52,7 +52,9 @@ func (t *text) amx(code []byte, format string, a ...any) {
 	t.p("\t%s // %s", asBytes(code), fmt.Sprintf(format, a...))
 }
 
-func (t *text) configure(base string) { t.amx(ldtilecfg.memory(0, 0, base, ""), "LDTILECFG (%s)", base) }
+func (t *text) configure(base string) {
+	t.amx(ldtilecfg.memory(0, 0, base, ""), "LDTILECFG (%s)", base)
+}
 
 func (t *text) release() { t.amx(tilerelease.one(0), "TILERELEASE") }
 
@@ -68,7 +70,8 @@ func (t *text) dot(c, a, b int) {
 }
 
 // kernel is groups of rows by panels of columns, from zero unless acc. The groups of
-// a panel come one after the other, so that it stays in the first-level cache.
+// a panel come one after the other, so that it stays in the first-level cache. Of less
+// than two tiles there is only one group or panel.
 //
 //	registers  AX, R8 the rows of A, SI their distance, R9 that of steps; BX b, R10 the
 //	           distance of its rows; CX, R11 the rows of C, DI their distance; DX
@@ -81,31 +84,74 @@ func (x amxBlock) kernel(t *text) {
 	t.p("\tMOVQ shapes+88(FP), AX")
 	t.configure("AX")
 	t.p("\tMOVQ as+16(FP), SI\n\tMOVQ ap+24(FP), R9\n\tMOVQ $128, R10\n\tMOVQ ldc+56(FP), DI")
-	t.p("\tMOVQ panels+80(FP), AX\n\tMOVQ AX, 0(SP)")
-	t.p("\tMOVQ b+32(FP), AX\n\tMOVQ AX, 8(SP)")
-	t.p("\tMOVQ c+48(FP), CX\n\tMOVQ CX, 16(SP)")
-	t.p("panel:\n\tMOVQ groups+72(FP), AX\n\tMOVQ AX, 24(SP)\n\tMOVQ a+8(FP), AX\n\tMOVQ 16(SP), CX")
-	t.p("group:\n\tMOVQ AX, 32(SP)")
+	t.p("\tMOVQ b+32(FP), BX\n\tMOVQ c+48(FP), CX")
+	if x.cols == 2 {
+		t.p("\tMOVQ panels+80(FP), AX\n\tMOVQ AX, 0(SP)\n\tMOVQ BX, 8(SP)")
+		if x.rows == 2 {
+			t.p("\tMOVQ CX, 16(SP)")
+		}
+		t.p("panel:")
+	}
+	t.p("\tMOVQ a+8(FP), AX")
 	if x.rows == 2 {
+		t.p("\tMOVQ groups+72(FP), DX\n\tMOVQ DX, 24(SP)\ngroup:\n\tMOVQ AX, 32(SP)")
 		t.p("\tMOVQ SI, R8\n\tSHLQ $4, R8\n\tADDQ AX, R8")
 		t.p("\tMOVQ DI, R11\n\tSHLQ $4, R11\n\tADDQ CX, R11")
 	}
 	x.ahead(t)
-	t.p("\tMOVQ 8(SP), BX\n\tMOVQ k+0(FP), DX")
-	t.p("\tMOVBLZX acc+64(FP), R13\n\tTESTL R13, R13\n\tJZ clear")
-	x.each(func(tile, disp int, row string) { t.move(tileloadd, tile, disp, row, "DI") })
-	t.p("\tJMP step\nclear:")
-	x.each(func(tile, _ int, _ string) { t.zero(tile) })
-	t.p("step:")
+	x.begin(t)
+	t.p("\tMOVQ k+0(FP), DX\nstep:")
 	x.step(t)
 	t.p("\tADDQ $2048, BX\n\tSUBQ $1, DX\n\tJNZ step")
 	x.each(func(tile, disp int, row string) { t.move(tilestored, tile, disp, row, "DI") })
-	t.p("\tMOVQ SI, R13\n\tSHLQ $5, R13\n\tMOVQ 32(SP), AX\n\tADDQ R13, AX")
-	t.p("\tMOVQ DI, R13\n\tSHLQ $5, R13\n\tADDQ R13, CX")
-	t.p("\tSUBQ $1, 24(SP)\n\tJNZ group")
-	t.p("\tMOVQ bnext+40(FP), AX\n\tADDQ AX, 8(SP)\n\tADDQ $128, 16(SP)\n\tSUBQ $1, 0(SP)\n\tJNZ panel")
+	x.next(t)
 	t.release()
 	t.p("\tRET\n")
+}
+
+// begin loads C or clears it. The first tiles are clear since they were configured.
+func (x amxBlock) begin(t *text) {
+	t.p("\tMOVBLZX acc+64(FP), R13\n\tTESTL R13, R13")
+	once := x.rows*x.cols == 1
+	if once {
+		t.p("\tJZ begun")
+	} else {
+		t.p("\tJZ clear")
+	}
+	x.each(func(tile, disp int, row string) { t.move(tileloadd, tile, disp, row, "DI") })
+	if !once {
+		t.p("\tJMP begun\nclear:")
+		x.each(func(tile, _ int, _ string) { t.zero(tile) })
+	}
+	t.p("begun:")
+}
+
+// next goes on to the next group, and after the last one to the next panel.
+func (x amxBlock) next(t *text) {
+	b := "b+32(FP)"
+	if x.cols == 2 {
+		b = "8(SP)"
+	}
+	if x.rows == 2 {
+		t.p("\tMOVQ %s, BX", b)
+		t.p("\tMOVQ SI, R13\n\tSHLQ $5, R13\n\tMOVQ 32(SP), AX\n\tADDQ R13, AX")
+		t.p("\tMOVQ DI, R13\n\tSHLQ $5, R13\n\tADDQ R13, CX")
+		t.p("\tSUBQ $1, 24(SP)\n\tJNZ group")
+	}
+	if x.cols == 1 {
+		return
+	}
+	if x.rows == 2 { // BX is b of the panel already
+		t.p("\tMOVQ 16(SP), CX")
+	} else { // and CX is its c
+		t.p("\tMOVQ 8(SP), BX")
+	}
+	t.p("\tADDQ bnext+40(FP), BX\n\tMOVQ BX, 8(SP)")
+	t.p("\tADDQ $128, CX")
+	if x.rows == 2 {
+		t.p("\tMOVQ CX, 16(SP)")
+	}
+	t.p("\tSUBQ $1, 0(SP)\n\tJNZ panel")
 }
 
 // each is the tiles of C with their addresses.
@@ -120,12 +166,17 @@ func (x amxBlock) each(f func(tile, disp int, row string)) {
 // ahead finds what will be wanted after this block: the next rows of A if it is
 // streamed, else C of the next one.
 func (x amxBlock) ahead(t *text) {
-	if x.stream {
+	switch {
+	case x.stream:
 		t.p("\tMOVQ SI, R12\n\tSHLQ $5, R12\n\tADDQ AX, R12")
-		return
+	case x.rows == 2:
+		t.p("\tMOVQ DI, R12\n\tSHLQ $5, R12\n\tADDQ CX, R12")
+		if x.cols == 2 {
+			t.p("\tCMPQ 24(SP), $1\n\tJNE ahead\n\tMOVQ 16(SP), R12\n\tADDQ $128, R12\nahead:")
+		}
+	case x.cols == 2:
+		t.p("\tLEAQ 128(CX), R12")
 	}
-	t.p("\tMOVQ DI, R12\n\tSHLQ $5, R12\n\tADDQ CX, R12")
-	t.p("\tCMPQ 24(SP), $1\n\tJNE begin\n\tMOVQ 16(SP), R12\n\tADDQ $128, R12\nbegin:")
 }
 
 // step is 32 steps of k. B has the first-level cache to itself, since A is loaded
@@ -160,7 +211,7 @@ func (x amxBlock) prefetch(t *text) {
 		t.p("\tADDQ $2048, R12")
 		return
 	}
-	for range 2 {
+	for range 2 * min(1, x.rows*x.cols-1) {
 		t.p("\tPREFETCHT0 (R12)\n\tPREFETCHT0 64(R12)\n\tADDQ DI, R12")
 	}
 }
