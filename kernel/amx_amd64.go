@@ -68,20 +68,23 @@ func amxShaped() bool {
 	return a == 1024<<16|8192 && b == 8<<16|64 && c&0xffff == 16
 }
 
-// amxCheck compares products, small ones with parts of tiles, with those of plain Go.
-// It says what is wrong.
+// amxCheck compares products with those of plain Go: small ones with parts of tiles,
+// with many and with few rows. It says what is wrong.
 func amxCheck(l Level) string {
-	const m, n, k = 70, 83, 75
+	const m, few, n, k = 70, 20, 83, 75
 	a, b := make([]uint16, m*k), make([]uint16, k*n)
-	for i := range a { // numbers from 1 to 2 and their negatives, with full mantissas
-		a[i] = uint16(0x3f80 + i*37%128 + i*11%2<<15)
+	for i := range a { // numbers from 1/128 to 2 and their negatives: their sums are rounded
+		a[i] = uint16(0x3c00 + i*37%1024 + i*11%2<<15)
 	}
 	for i := range b {
-		b[i] = uint16(0x3f80 + i*59%128 + i*7%3<<15)
+		b[i] = uint16(0x3c00 + i*59%1024 + i*7%3&1<<15)
 	}
-	results := [2][]float32{make([]float32, m*n), make([]float32, m*n)}
+	var results [2][]float32
 	for i, l := range []Level{l, AMXPlain} {
-		l.GemmNN16(results[i], a, b, m, n, k, n, k, n, false, make([]float32, l.GemmScratch16()))
+		c, scratch := make([]float32, (m+few)*n), make([]float32, l.GemmScratch16())
+		l.GemmNN16(c, a, b, m, n, k, n, k, n, false, scratch)
+		l.GemmNT16(c[m*n:], a, b, few, n, k, n, k, k, false, scratch)
+		results[i] = c
 	}
 	for i, want := range results[1] {
 		if got := results[0][i]; math.Float32bits(got) != math.Float32bits(want) {
