@@ -111,8 +111,8 @@ func (e *Engine) kinds() []kind {
 				doc:   "Worker threads. They change the speed, not the result.",
 			},
 			{
-				key: "level", def: "auto", words: []string{"auto", "portable", "avx2", "avx512", "avx512bf16", "neon"},
-				to: &e.CPU.Level,
+				key: "level", def: "auto", to: &e.CPU.Level,
+				words: []string{"auto", "portable", "avx2", "avx512", "avx512bf16", "amx", "neon"},
 				doc: "Which kernels: `auto` takes the fastest that the processor has, `portable` " +
 					"is plain Go. The environment variable `PLEACH_CPU` takes one of the same words " +
 					"and overrides this key. The level is part of what bitwise equality is promised " +

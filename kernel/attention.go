@@ -16,7 +16,7 @@ func (l Level) AttentionScratch(a Heads, n int, half bool) int {
 	f := format{level: l, half: half}
 	size := attnTile*attnTile + attnTile + 2*n + f.panelLen(attnTile, a.K) + f.panelLen(a.K, attnTile)
 	if half {
-		size += 2*n*a.K + attnTile*attnTile
+		size += n*(a.K+f.steps(a.K)) + attnTile*attnTile
 	}
 	return size
 }
@@ -64,7 +64,7 @@ func (l Level) Attention(o Numbers, lse []float32, qkv Numbers, positions []int3
 	var widened []float32
 	if f.half {
 		f.o, f.ldo = take(n*a.K), a.K
-		widened, f.probs = take(n*a.K), take(attnTile*attnTile)
+		widened, f.probs = take(n*f.steps(a.K)), take(attnTile*attnTile)
 	} else {
 		f.o = f.o[t0*HK+h*a.K:]
 	}
@@ -124,7 +124,7 @@ func (f *forward) tile(t, t1, u0 int) {
 	if more && !allOnes(f.corr[:n]) {
 		f.level.scaleRows(out, f.ldo, n, f.K, f.corr[:n])
 	}
-	see.groups(n, func(i, rows, end int) {
+	see.groups(n, f.rowsTogether(), func(i, rows, end int) {
 		f.mul.block(out[i*f.ldo:], p.from(i).x, f.values, rows, f.K, 0, f.steps(end), f.ldo, p.ld, 1, more)
 	})
 }
@@ -132,27 +132,24 @@ func (f *forward) tile(t, t1, u0 int) {
 // scores are the products of n queries with the keys that they or neighbours
 // see; the others stay what they were.
 func (f *format) scores(s []float32, q left, keys packed, see window, n int) {
-	see.groups(n, func(i, rows, end int) {
+	see.groups(n, f.rowsTogether(), func(i, rows, end int) {
 		end = min(roundUp(end, 16), keys.n)
 		f.mul.block(s[i*attnTile:], q.from(i).x, keys, rows, end, 0, keys.k, attnTile, q.ld, 1, false)
 	})
 }
 
 // groups cuts n queries into such as share a limit of the keys that they see:
-// all of them off the diagonal, else as many as make a tile in registers.
-func (s window) groups(n int, f func(i, rows, end int)) {
+// all of them off the diagonal, else so many.
+func (s window) groups(n, together int, f func(i, rows, end int)) {
 	if s.end(0) == s.w {
 		f(0, n, s.w)
 		return
 	}
-	for i := 0; i < n; i += attnRows {
-		rows := min(attnRows, n-i)
+	for i := 0; i < n; i += together {
+		rows := min(together, n-i)
 		f(i, rows, s.end(i+rows-1))
 	}
 }
-
-// attnRows is how many queries share a limit on the diagonal.
-const attnRows = 8
 
 // finish divides outputs by their sums, and writes lse [T,H].
 func (f *forward) finish(lse []float32, H, t, t1 int) {

@@ -20,7 +20,9 @@ func formatOf(l Level, x Numbers) format {
 
 // attnWidths are the panels of attention, of tiles and heads that are mostly 64
 // wide: panels of 48 would leave 16, with more loads than products.
-var attnWidths = [levels]int{Portable: 256, AVX2: 16, AVX512: 32, AVX512BF16: 32, NEON: 12}
+var attnWidths = [levels + 1]int{
+	Portable: 256, AVX2: 16, AVX512: 32, AVX512BF16: 32, AMX: tileSide, NEON: 12, AMXPlain: tileSide,
+}
 
 // steps is how many steps of an operand k steps are.
 func (f *format) steps(k int) int {
@@ -30,7 +32,20 @@ func (f *format) steps(k int) int {
 	return k
 }
 
-func (f *format) panelLen(n, k int) int { return f.level.PanelLen(n, f.steps(k)) }
+func (f *format) panelLen(n, k int) int {
+	if f.half {
+		return f.level.PanelLen16(n, k)
+	}
+	return f.level.PanelLen(n, k)
+}
+
+// rowsTogether is how many queries share a limit of keys on the diagonal.
+func (f *format) rowsTogether() int {
+	if f.half && f.level.tiled() {
+		return tileSide
+	}
+	return 8
+}
 
 // columns packs n vectors of length K as columns: C = A·Bᵀ.
 func (f *format) columns(panels []float32, x Numbers, n, K, ld int) packed {
@@ -67,10 +82,10 @@ func (f *format) left(x Numbers, n, K, ld int, buf []float32) left {
 	switch {
 	case !f.half:
 		return left{x.F32, ld}
-	case f.level.paired() && even(x.BF16, K, ld):
+	case f.level.paired() && even(x.BF16, K, ld) && K%f.level.Together16() == 0:
 		return left{asPairs(x.BF16[:(n-1)*ld+K]), ld / 2}
 	}
-	steps := f.steps(K)
+	steps := f.steps(K) // so long are the rows of buf
 	for i := range n {
 		f.level.stage(buf[i*steps:][:steps], x.BF16[i*ld:][:K], 0)
 	}
@@ -109,12 +124,25 @@ func (f *format) round(x []float32) {
 	}
 }
 
-// turned is n rows of a tile as the left operand of a product that sums over rows:
-// [steps,attnTile].
-func (f *format) turned(p left, n int, buf []float32) []float32 {
-	if !f.half || !f.level.paired() {
-		return p.x
+// turnedTile is a tile [steps,attnTile] as the left operand of a product that sums
+// over its rows. Columns are as apart.
+type turnedTile struct {
+	x  []float32
+	as int
+}
+
+// from is column i from a step on.
+func (a turnedTile) from(step, i int) []float32 { return a.x[step*attnTile+i*a.as:] }
+
+// turned turns n rows of a tile, p as an operand.
+func (f *format) turned(p left, n int, buf []float32) turnedTile {
+	switch {
+	case !f.half || !f.level.paired():
+		return turnedTile{p.x, 1}
+	case f.level.tiled():
+		turnLeft(buf, asBF16(p.x[:n*p.ld]), attnTile, n, attnTile)
+		return turnedTile{buf, tileSide / 2}
 	}
 	f.level.stageRows(buf, asBF16(p.x[:n*p.ld]), attnTile, n, attnTile, attnTile)
-	return buf
+	return turnedTile{buf, 1}
 }

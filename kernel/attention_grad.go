@@ -11,7 +11,7 @@ func (l Level) AttentionGradScratch(a Heads, T int, half bool) int {
 	size := 2*attnTile*attnTile + 2*T + 2*tiles*f.panelLen(a.K, attnTile) +
 		2*f.panelLen(attnTile, a.K) + f.panelLen(a.K, attnTile)
 	if half {
-		size += 5*T*a.K + 2*attnTile*attnTile + 2*a.K
+		size += 3*T*a.K + 2*T*f.steps(a.K) + 2*attnTile*attnTile + 2*a.K
 	}
 	return size
 }
@@ -58,7 +58,7 @@ func (l Level) AttentionGrad(dqkv, qkv, o Numbers, lse []float32, do Numbers, po
 	if b.half {
 		b.ld = a.K
 		b.dq, b.dk, b.dv = take(T*a.K), take(T*a.K), take(T*a.K)
-		b.widened = [2][]float32{take(T * a.K), take(T * a.K)}
+		b.widened = [2][]float32{take(T * b.steps(a.K)), take(T * b.steps(a.K))}
 		b.operands = [2][]float32{take(attnTile * attnTile / 2), take(attnTile * attnTile / 2)}
 		b.columnsOf = take(attnTile * attnTile)
 		b.row = [2][]float32{take(a.K), take(a.K)}
@@ -168,7 +168,7 @@ func (b *backward) tile(see window, m int, acc bool) {
 	b.toKeys(b.dv, p, see, m, b.tokens(b.grads, t), acc)
 	b.toKeys(b.dk, ds, see, m, b.tokens(b.queries, t), acc)
 	more := see.u0 > firstKey(b.positions, t)
-	see.groups(m, func(i, rows, end int) {
+	see.groups(m, b.rowsTogether(), func(i, rows, end int) {
 		b.mul.block(b.dq[(t+i)*b.ld:], ds.from(i).x, b.rowsOf, rows, b.K, 0, b.steps(end), b.ld, ds.ld, 1, more)
 	})
 }
@@ -178,11 +178,11 @@ func (b *backward) toKeys(d []float32, a left, see window, m int, x packed, acc 
 	turned := b.turned(a, m, b.columnsOf)
 	n, step := see.w, see.w // keys that are multiplied at once: queries before a key do not see it
 	if see.t == see.u0 {
-		step = attnRows
+		step = b.rowsTogether()
 	}
 	for i := 0; i < n; i += step {
 		from := b.steps(max(0, see.u0+i-see.t))
-		b.mul.block(d[(see.u0+i)*b.ld:], turned[from*attnTile+i:], x, min(step, n-i), b.K, from, x.k-from, b.ld, 1,
-			attnTile, acc)
+		b.mul.block(d[(see.u0+i)*b.ld:], turned.from(from, i), x, min(step, n-i), b.K, from, x.k-from, b.ld,
+			turned.as, attnTile, acc)
 	}
 }

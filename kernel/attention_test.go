@@ -130,7 +130,11 @@ func (c attnCase) scratch() int {
 func bothTypes(t *testing.T, f func(t *testing.T, l Level, half bool)) {
 	for _, half := range []bool{false, true} {
 		t.Run([]string{"f32", "bf16"}[btoi(half)], func(t *testing.T) {
-			each(t, func(t *testing.T, l Level) { f(t, l, half) })
+			levels := each
+			if half {
+				levels = each16
+			}
+			levels(t, func(t *testing.T, l Level) { f(t, l, half) })
 		})
 	}
 }

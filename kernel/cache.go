@@ -26,7 +26,7 @@ func (l Level) AttentionCachedScratch(a Heads, half bool) int {
 	f, n := format{level: l, half: half}, a.H/a.G
 	size := n*(attnTile+3) + f.panelLen(attnTile, a.K) + f.panelLen(a.K, attnTile)
 	if half {
-		size += n * (2*a.K + attnTile)
+		size += n * (a.K + f.steps(a.K) + attnTile)
 	}
 	return size
 }
@@ -51,7 +51,7 @@ func (l Level) AttentionCached(o, qkv, cache Numbers, slot, position, S int, a H
 	keys, values := take(f.panelLen(attnTile, a.K)), take(f.panelLen(a.K, attnTile))
 	var widened, probs, room []float32
 	if f.half {
-		widened, probs, room = take(n*a.K), take(n*attnTile), take(n*a.K)
+		widened, probs, room = take(n*f.steps(a.K)), take(n*attnTile), take(n*a.K)
 	}
 	for i := range n {
 		top[i], sum[i] = negInf(), 0

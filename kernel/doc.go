@@ -56,7 +56,16 @@
 // [Level.Round] convert; [Level.NarrowRandom] rounds at random, by numbers that
 // [Level.RandomBits] makes from a stream of package rng. Their results have the same
 // bits on every level, Portable included. What ends in 16 computes in float32 with
-// operands in bf16, as if they were widened first.
+// operands in bf16, as if they were widened first; but products add in the order of
+// their level, and [AVX512BF16] and [AMX] flush denormal numbers there. Each of the two
+// agrees to the bit with a definition in plain Go, not with the other levels.
+//
+// [AMX] has the kernels of AVX512 and multiplies bf16 on tiles. It is a level where the
+// processor has tiles, Linux lets the process use them, and the first products have the
+// bits that they should have; [Denied] says why it is not. An operation takes 32 steps
+// of k, so on AMX a product over tokens that is cut into calls, or into micro-batches,
+// has the same bits only if each cut is at a multiple of 32. Rows are read fastest if
+// their distance is an odd multiple of 64 bytes.
 //
 // # int8
 //

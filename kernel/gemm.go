@@ -32,14 +32,19 @@ const (
 // tiling is the largest tile of a level.
 type tiling struct{ lanes, rows, width int }
 
-var tilings = [pairs + 1]tiling{
-	Portable: {1, 1, 256}, AVX2: {8, 6, 16}, AVX512: {16, 8, 48}, AVX512BF16: {16, 8, 48}, NEON: {4, 8, 12},
-	pairs: {16, 8, 48},
+var tilings = [allLevels]tiling{
+	Portable: {1, 1, 256}, AVX2: {8, 6, 16}, AVX512: {16, 8, 48}, AVX512BF16: {16, 8, 48}, AMX: {16, 8, 48},
+	NEON: {4, 8, 12}, AMXPlain: {16, 8, 48}, pairs: {16, 8, 48}, onTiles: {16, 32, 32}, plainTiles: {16, 32, 32},
 }
 
-// PanelWidth is the number of columns of a panel. Whoever packs or multiplies
-// parts of a product cuts columns at its multiples.
-func (l Level) PanelWidth() int { return tilings[l].width }
+// PanelWidth is the number of columns of a panel, or of some whole ones. Whoever
+// packs or multiplies parts of a product cuts columns at its multiples.
+func (l Level) PanelWidth() int {
+	if l.tiled() {
+		return 96 // of float32 there are 48, of bf16 32
+	}
+	return tilings[l].width
+}
 
 // PanelLen is the number of elements that n packed columns of length k take. So
 // it is also where column n begins, if n is a multiple of PanelWidth.
@@ -205,6 +210,11 @@ type packed struct {
 func (l Level) block(c, a []float32, b packed, m, n, p, d, ldc, as, ap int, acc bool) {
 	if l == Portable {
 		plainBlock(c, a, b, m, n, p, d, ldc, as, ap, acc)
+		return
+	}
+	if l == onTiles || l == plainTiles {
+		x := tileLeft{x: &asBF16(a)[0], as: 4 * as, ap: tileLine * ap}
+		l.tileBlock(c, x, b, m, n, p, d, ldc, acc)
 		return
 	}
 	i := 0

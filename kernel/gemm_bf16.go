@@ -6,19 +6,31 @@ package kernel
 import "unsafe"
 
 // The products of bf16 matrices: as those of gemm.go, with operands of bf16 and
-// sums of float32. There are two ways to add:
+// sums of float32. There are three ways to add:
 //
 //   - AVX512BF16 takes two steps of k at once, the second one first, and flushes
 //     denormal numbers (operands, sums and what is between) to zero:
 //     c = fma(a[p+1], b[p+1], c), then c = fma(a[p], b[p], c), for even p.
+//   - AMX takes 32 steps at once: see amx.go.
 //   - The others widen the operands, which is exact, and multiply as in float32.
 //
-// Parts of k may be added by calls with acc, in order, if each but the last has an
-// even length. Everything else that holds in gemm.go holds here: no cut and no
+// Parts of k may be added by calls with acc, in order, if each but the last has a
+// length that is a multiple of [Level.Together16]. Everything else that holds in gemm.go holds here: no cut and no
 // packing changes a bit.
 
-// paired says whether products take pairs of steps.
-func (l Level) paired() bool { return l == AVX512BF16 }
+// Together16 is how many steps of k products of bf16 take at once.
+func (l Level) Together16() int {
+	switch {
+	case l.tiled():
+		return tileSide
+	case l.paired():
+		return 2
+	}
+	return 1
+}
+
+// paired says whether operands are pairs of steps.
+func (l Level) paired() bool { return l == AVX512BF16 || l.tiled() }
 
 // HalfIsFaster says whether products of bf16 take less time than those of float32.
 func (l Level) HalfIsFaster() bool { return l.paired() }
@@ -26,8 +38,13 @@ func (l Level) HalfIsFaster() bool { return l.paired() }
 // multiplies is the level that multiplies the panels: pairs of steps as if a pair
 // were a float32, or widened numbers.
 func (l Level) multiplies() Level {
-	if l.paired() {
+	switch l {
+	case AVX512BF16:
 		return pairs
+	case AMX:
+		return onTiles
+	case AMXPlain:
+		return plainTiles
 	}
 	return l
 }
@@ -35,14 +52,19 @@ func (l Level) multiplies() Level {
 // steps is how many steps of panels k steps are.
 func (l Level) steps(k int) int {
 	if l.paired() {
-		return (k + 1) / 2
+		return roundUp(k, l.Together16()) / 2
 	}
 	return k
 }
 
 // PanelLen16 is the number of elements of float32 that n packed columns of bf16
 // numbers of length k take: half of them or all.
-func (l Level) PanelLen16(n, k int) int { return l.PanelLen(n, l.steps(k)) }
+func (l Level) PanelLen16(n, k int) int {
+	if l.tiled() {
+		return roundUp(n, tileSide) * l.steps(k)
+	}
+	return l.PanelLen(n, l.steps(k))
+}
 
 // GemmScratch16 is the number of elements of scratch that products of bf16 take.
 func (l Level) GemmScratch16() int { return l.StageScratch16() + l.GemmScratch() }
@@ -53,11 +75,15 @@ func (l Level) StageScratch16() int { return blockM * blockK }
 
 // PackNT16 is PackNT for b [n,k] of bf16. panels has PanelLen16(n,k) elements.
 func (l Level) PackNT16(panels []float32, b []uint16, n, k, ldb int) {
-	l.packNT16(panels, b, n, k, ldb, tilings[l].width)
+	l.packNT16(panels, b, n, k, ldb, tilings[l.multiplies()].width)
 }
 
 func (l Level) packNT16(panels []float32, b []uint16, n, k, ldb, width int) {
 	if n == 0 || k == 0 {
+		return
+	}
+	if l.tiled() && even(b, k, ldb) {
+		l.tilePackNT(panels, b, n, k, ldb)
 		return
 	}
 	if l.paired() && even(b, k, ldb) {
@@ -71,6 +97,9 @@ func (l Level) packNT16(panels []float32, b []uint16, n, k, ldb, width int) {
 	for j := 0; j < n; j += width {
 		cols := min(width, n-j)
 		panel, w := panels[to.PanelLen(j, steps):], roundUp(cols, lanes)
+		if l.tiled() {
+			w = width
+		}
 		for g := 0; g < cols; g += lanes {
 			m := min(lanes, cols-g)
 			for p := 0; p < steps; p += long {
@@ -105,10 +134,14 @@ func (l Level) stage(dst []float32, x []uint16, p int) {
 
 // PackNN16 is PackNN for b [k,n] of bf16. panels is as for PackNT16.
 func (l Level) PackNN16(panels []float32, b []uint16, n, k, ldb int) {
-	l.packNN16(panels, b, n, k, ldb, tilings[l].width)
+	l.packNN16(panels, b, n, k, ldb, tilings[l.multiplies()].width)
 }
 
 func (l Level) packNN16(panels []float32, b []uint16, n, k, ldb, width int) {
+	if l.tiled() {
+		l.tilePackNN(panels, b, n, k, ldb)
+		return
+	}
 	steps := l.steps(k)
 	for j := 0; j < n && k > 0; j += width {
 		cols := min(width, n-j)
@@ -120,7 +153,7 @@ func (l Level) packNN16(panels []float32, b []uint16, n, k, ldb, width int) {
 // numbers below each other, or widened rows, ldd apart. What is between cols and
 // ldd is cleared.
 func (l Level) stageRows(dst []float32, b []uint16, cols, k, ldb, ldd int) {
-	_, _ = dst[(l.steps(k)-1)*ldd+cols-1], b[(k-1)*ldb+cols-1]
+	_ = b[(k-1)*ldb+cols-1]
 	if !l.paired() {
 		for p := range k {
 			row := dst[p*ldd:][:ldd]
@@ -129,6 +162,7 @@ func (l Level) stageRows(dst []float32, b []uint16, cols, k, ldb, ldd int) {
 		}
 		return
 	}
+	_ = dst[((k+1)/2-1)*ldd+cols-1]
 	const most = 1024 // pairs of rows of a call
 	vecs := cols / 16
 	for p := 0; p < k/2 && vecs > 0; p += most {
@@ -163,6 +197,10 @@ func (l Level) MultiplyN16(c []float32, a []uint16, panels []float32, m, n, k, l
 	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
+	if l.tiled() {
+		l.tileMultiplyN(c, a, panels, m, n, k, ldc, lda, acc, scratch)
+		return
+	}
 	if l.paired() && even(a, k, lda) {
 		pairs.MultiplyN(c, asPairs(a[:(m-1)*lda+k]), panels, m, n, k/2, ldc, lda/2, acc)
 		return
@@ -186,6 +224,10 @@ func (l Level) MultiplyT16(c []float32, a []uint16, panels []float32, m, n, k, l
 	scratch []float32,
 ) {
 	if !begin(c, m, n, k, ldc, acc) {
+		return
+	}
+	if l.tiled() {
+		l.tileMultiplyT(c, a, panels, m, n, k, ldc, lda, acc, scratch)
 		return
 	}
 	steps, each := l.steps(k), 1
@@ -221,7 +263,11 @@ func (l Level) GemmNT16(c []float32, a, b []uint16, m, n, k, ldc, lda, ldb int, 
 	if !begin(c, m, n, k, ldc, acc) {
 		return
 	}
-	if l.onAMD64() && m <= 2*fewest {
+	if l.tiled() && m <= tileSide {
+		l.tileFew(c, a, b, m, n, k, ldc, lda, ldb, acc, scratch)
+		return
+	}
+	if l.onAMD64() && m <= 2*fewest && !l.tiled() {
 		if l.paired() && even(a, k, lda) && even(b, k, ldb) {
 			a, b := asPairs(a[:(m-1)*lda+k]), asPairs(b[:(n-1)*ldb+k])
 			pairs.GemmNT(c, a, b, m, n, k/2, ldc, lda/2, ldb/2, acc, scratch)
@@ -290,8 +336,11 @@ func (l Level) GemmTN16(c []float32, a, b []uint16, m, n, k, ldc, lda, ldb int, 
 
 // PeakFLOPs16 is PeakFLOPs of products of bf16.
 func (l Level) PeakFLOPs16(rounds int) int {
-	if l.paired() {
+	switch l {
+	case AVX512BF16:
 		return 2 * pairs.PeakFLOPs(rounds)
+	case AMX:
+		return tilePeak(rounds)
 	}
 	return l.PeakFLOPs(rounds)
 }

@@ -12,7 +12,8 @@ import (
 // Products of bf16 with weights of int8, of which every row has a scale. An int8 is
 // exact in bf16 as in float32: products are those of gemm_bf16.go, in the same order
 // and with the same bits as if the weights had been of bf16, and ScaleColumns is all
-// that follows.
+// that follows. On AMX few rows are multiplied in pairs, as on AVX512BF16, and have
+// other bits than many.
 //
 //	y[n,o] = s[o] · Σ_i x[n,i] · q[o,i]
 
@@ -21,10 +22,14 @@ func (l Level) PackNT8(panels []float32, w Int8, j, n int) { l.packNT8(panels, w
 
 // packNT8 packs steps p … p+k−1, p even.
 func (l Level) packNT8(panels []float32, w Int8, j, p, n, k int) {
-	to, steps, width := l.multiplies(), l.steps(k), tilings[l].width
+	width := tilings[l.multiplies()].width
 	for c := 0; c < n && k > 0; c += width {
 		cols := min(width, n-c)
-		panel, ld := panels[to.PanelLen(c, steps):], roundUp(cols, tilings[l].lanes)
+		panel, ld := panels[l.PanelLen16(c, k):], roundUp(cols, tilings[l].lanes)
+		if l.tiled() {
+			ld = width
+			clear(panel[(k+1)/2*ld : l.steps(k)*ld])
+		}
 		for g := 0; g < cols; g += groupRows {
 			m, o := min(groupRows, cols-g), j+c+g
 			if l.onAMD64() && m == groupRows && o%groupRows == 0 && o < w.grouped() && p%groupCols == 0 && k%groupCols == 0 {
@@ -38,6 +43,14 @@ func (l Level) packNT8(panels []float32, w Int8, j, p, n, k int) {
 	}
 }
 
+// words is the level that moves operands, and multiplies those of few rows.
+func (l Level) words() Level {
+	if l.paired() {
+		return pairs
+	}
+	return l
+}
+
 // unpackGroup packs k steps of a group of rows, which begin at q.
 func (l Level) unpackGroup(panel []float32, q []int8, k, ld int) {
 	const most = 512 // blocks of a call
@@ -47,7 +60,7 @@ func (l Level) unpackGroup(panel []float32, q []int8, k, ld int) {
 	}
 	_, _ = q[k*groupRows-1], panel[(k/groupCols*wide-1)*ld+groupRows-1]
 	for b := 0; b < k/groupCols; b += most {
-		unpack8(l.multiplies(), &panel[b*wide*ld], 4*ld, &q[b*groupRows*groupCols], min(most, k/groupCols-b))
+		unpack8(l.words(), &panel[b*wide*ld], 4*ld, &q[b*groupRows*groupCols], min(most, k/groupCols-b))
 	}
 }
 
@@ -56,7 +69,7 @@ func (l Level) packRows8(panel []float32, w Int8, o, p, m, k, ld int) {
 	const long = 128
 	var rows [groupRows * long]float32
 	var q [2 * long]int8
-	to, steps, each := l.multiplies(), l.steps(k), 1
+	to, steps, each := l.words(), l.steps(k), 1
 	if l.paired() {
 		each = 2
 	}
@@ -146,7 +159,7 @@ const fewLong8 = blockM * blockK / (2 * fewest)
 // of float32 or, in pairs, of bf16.
 func (l Level) fewGroups8(c []float32, x unsafe.Pointer, w Int8, m, j, p, n, k, next, ldc, dx int, acc bool) {
 	const most = 2048 // blocks of a call, of one group
-	to, wide := l.multiplies(), 4
+	to, wide := l.words(), 4
 	if l.paired() {
 		wide = 2
 	}

@@ -45,7 +45,7 @@ func (b bench) inner() int {
 
 // TestGemm8 compares products with weights of int8 with those of bf16, bit for bit: for
 // all rows of the weights and for some.
-func TestGemm8(t *testing.T) { each(t, testGemm8) }
+func TestGemm8(t *testing.T) { each16(t, testGemm8) }
 
 func testGemm8(t *testing.T, l Level) {
 	b := newBench(t, l)
@@ -55,6 +55,9 @@ func testGemm8(t *testing.T, l Level) {
 		if n%10 == 0 {
 			m, I = 1+b.IntN(70), 4*fewLong8/groupCols+b.IntN(3)*groupCols
 			O = min(O, 64)
+		}
+		if l.tiled() { // few rows are multiplied in pairs
+			m += 2 * fewest
 		}
 		w, same16 := b.weights(O, I)
 		j := 0
@@ -82,7 +85,7 @@ func testGemm8(t *testing.T, l Level) {
 }
 
 // TestPack8: panels of weights of int8 are those of the same numbers as bf16.
-func TestPack8(t *testing.T) { each(t, testPack8) }
+func TestPack8(t *testing.T) { each16(t, testPack8) }
 
 func testPack8(t *testing.T, l Level) {
 	b := newBench(t, l)
@@ -97,11 +100,14 @@ func testPack8(t *testing.T, l Level) {
 		got, want := b.out(l.PanelLen16(n, I)), b.out(l.PanelLen16(n, I))
 		l.PackNT8(got, w, j, n)
 		l.PackNT16(want, same16[j*I:], n, I, I)
-		width, steps := l.PanelWidth(), l.steps(I)
+		width, steps := tilings[l.multiplies()].width, l.steps(I)
 		for c := 0; c < n && I > 0; c += width { // what fills up a vector means nothing
 			cols, ld := min(width, n-c), roundUp(min(width, n-c), tilings[l].lanes)
+			if l.tiled() {
+				ld = width
+			}
 			for p := range steps {
-				at := l.PanelLen(c, steps) + p*ld
+				at := l.PanelLen16(c, I) + p*ld
 				sameBits(t, shape(O, I, j, c, p), got[at:][:cols], want[at:][:cols])
 			}
 		}

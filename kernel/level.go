@@ -24,14 +24,24 @@ const (
 	AVX2                        // AVX2 and FMA
 	AVX512                      // AVX-512 F, DQ, BW and VL
 	AVX512BF16                  // AVX512 and VBMI, and products of bf16 in pairs
+	AMX                         // AVX512BF16, and products of bf16 on tiles
 	NEON
-	levels
+	levels // those that a user may name
 
-	pairs = levels // how AVX512BF16 multiplies: see gemm_bf16.go
+	// AMXPlain is AMX with tiles in plain Go: the same bits, slowly, for tests on a
+	// processor that has AVX512 but no AMX. It is never among Levels.
+	AMXPlain = levels
+
+	// How the others multiply bf16: see multiplies.
+	pairs      = levels + 1
+	onTiles    = levels + 2
+	plainTiles = levels + 3
+	allLevels  = levels + 4
 )
 
-var levelNames = [levels]string{
-	Portable: "portable", AVX2: "avx2", AVX512: "avx512", AVX512BF16: "avx512bf16", NEON: "neon",
+var levelNames = [levels + 1]string{
+	Portable: "portable", AVX2: "avx2", AVX512: "avx512", AVX512BF16: "avx512bf16", AMX: "amx", NEON: "neon",
+	AMXPlain: "amx in plain Go",
 }
 
 func (l Level) String() string { return levelNames[l] }
@@ -45,12 +55,16 @@ func Best() Level { h := Levels(); return h[len(h)-1] }
 // ParseLevel is the level of a name. One that this processor lacks is an error
 // that says which it has.
 func ParseLevel(name string) (Level, error) {
-	i := slices.Index(levelNames[:], name)
+	i := slices.Index(levelNames[:levels], name)
 	if i < int(Portable) {
-		return 0, fault.Configf("kernel: level: got %q, want %s", name, strings.Join(levelNames[Portable:], ", "))
+		return 0, fault.Configf("kernel: level: got %q, want %s", name, strings.Join(levelNames[Portable:levels], ", "))
 	}
 	if l, has := Level(i), Levels(); slices.Contains(has, l) {
 		return l, nil
 	}
-	return 0, fault.Machinef("kernel: level: this processor has no %s, it has %v", name, Levels())
+	why := ""
+	if d := Denied(); d != "" && Level(i) == AMX {
+		why = ": " + d
+	}
+	return 0, fault.Machinef("kernel: level: this processor has no %s, it has %v%s", name, Levels(), why)
 }

@@ -18,21 +18,32 @@ func detect() (has []Level) {
 		return nil
 	}
 	has = append(has, AVX2)
-	if !x.HasAVX512F || !x.HasAVX512DQ || !x.HasAVX512BW || !x.HasAVX512VL {
+	if !hasAVX512() {
 		return has
 	}
 	switch {
 	case !x.HasAVX512BF16 || !x.HasAVX512VBMI: // all but Cooper Lake have both or none
-		return append(has, AVX512)
+		has = append(has, AVX512)
 	case vendor() == "AuthenticAMD":
-		return append(has, AVX512, AVX512BF16)
+		has = append(has, AVX512, AVX512BF16)
+	default:
+		has = append(has, AVX512BF16, AVX512)
 	}
-	return append(has, AVX512BF16, AVX512)
+	if amxFound().ok {
+		has = append(has, AMX)
+	}
+	return has
+}
+
+// hasAVX512 says whether the processor has what AVX512 stands for.
+func hasAVX512() bool {
+	x := &cpu.X86
+	return x.HasAVX512F && x.HasAVX512DQ && x.HasAVX512BW && x.HasAVX512VL
 }
 
 // vendor is who made the processor, in 12 letters.
 func vendor() string {
-	b, c, d := cpuVendor()
+	_, b, c, d := cpuid(0, 0)
 	var s []byte
 	for _, r := range []uint32{b, d, c} {
 		s = append(s, byte(r), byte(r>>8), byte(r>>16), byte(r>>24))
@@ -40,5 +51,8 @@ func vendor() string {
 	return string(s)
 }
 
-// cpuVendor is registers EBX, ECX and EDX of CPUID leaf 0.
-func cpuVendor() (b, c, d uint32)
+// cpuid is registers EAX to EDX of a leaf of CPUID.
+func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+
+// xgetbv is the lower half of XCR0: the registers that the system saves.
+func xgetbv() uint32

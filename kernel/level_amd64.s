@@ -3,12 +3,20 @@
 
 #include "textflag.h"
 
-// func cpuVendor() (b, c, d uint32)
-TEXT ·cpuVendor(SB), NOSPLIT, $0-12
-	XORL AX, AX
-	XORL CX, CX
+// func cpuid(leaf, sub uint32) (a, b, c, d uint32)
+TEXT ·cpuid(SB), NOSPLIT, $0-24
+	MOVL leaf+0(FP), AX
+	MOVL sub+4(FP), CX
 	CPUID
-	MOVL BX, b+0(FP)
-	MOVL CX, c+4(FP)
-	MOVL DX, d+8(FP)
+	MOVL AX, a+8(FP)
+	MOVL BX, b+12(FP)
+	MOVL CX, c+16(FP)
+	MOVL DX, d+20(FP)
+	RET
+
+// func xgetbv() uint32
+TEXT ·xgetbv(SB), NOSPLIT, $0-4
+	XORL CX, CX
+	XGETBV
+	MOVL AX, ret+0(FP)
 	RET

@@ -24,6 +24,7 @@ import (
 	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/internal/unit"
+	"pleach/kernel"
 	"pleach/model"
 	"pleach/optim"
 	"pleach/plan"
@@ -225,6 +226,9 @@ func (p *prepared) setOptimizer() error {
 		Clip: float64(p.recipe.Train.Clip), Seed: p.recipe.Seed, HalfMoments: a.State == half.BF16.String(),
 	})
 	p.warnings = p.recipe.Warnings()
+	if why := kernel.Denied(); why != "" {
+		p.warnings = append(p.warnings, why)
+	}
 	if from, to := p.state.Types, train.TypesOf(p.precision.Layout(), p.adamw); p.kept != nil && from != to {
 		p.warnings = append(p.warnings, fmt.Sprintf("model.state: kept: the checkpoint is of a run in %v: its weights and "+
 			"moments are converted to %v", from, to))

@@ -32,7 +32,7 @@ func (t *text) p(format string, a ...any) { fmt.Fprintf(t, format+"\n", a...) }
 
 func main() {
 	log.SetFlags(0)
-	for _, files := range []map[string]*text{gemmFiles(), int8Files(), vectorFiles()} {
+	for _, files := range []map[string]*text{gemmFiles(), int8Files(), amxFiles(), vectorFiles()} {
 		for name, t := range files {
 			if err := os.WriteFile(name, t.Bytes(), 0o644); err != nil {
 				log.Fatal(err)
