@@ -11,7 +11,6 @@ import (
 
 	"pleach/engine"
 	"pleach/engine/cpu"
-	"pleach/kernel"
 	"pleach/model"
 	"pleach/optim"
 	"pleach/program"
@@ -43,7 +42,7 @@ type outcome struct {
 // models, for any number of threads, size of buffers, policy of recomputation and
 // number of micro-batches between their halves.
 func TestFused(t *testing.T) {
-	for _, k := range kernel.Levels() {
+	for _, k := range levels() {
 		for seed := range uint64(10) {
 			rng := rand.New(rand.NewPCG(seed, 11))
 			s, b := drawn(rng)

@@ -28,7 +28,7 @@ func TestLosses(t *testing.T) {
 	for _, in := range []optim.Precision{optim.F32, optim.Mixed, optim.BF16SR, optim.BF16} {
 		for _, s := range odds() {
 			want := losses(t, oracle.New(), s, in)
-			for _, k := range kernel.Levels() {
+			for _, k := range levels() {
 				checkLosses(t, s, in, k, want)
 			}
 		}
@@ -62,6 +62,8 @@ func kinds(k kernel.Level, in optim.Precision) string {
 		return "portable"
 	case in != optim.F32 && k == kernel.AVX512BF16:
 		return "pairs"
+	case in != optim.F32 && (k == kernel.AMX || k == kernel.AMXPlain):
+		return "tiles"
 	}
 	return "vector"
 }
