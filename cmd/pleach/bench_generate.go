@@ -30,7 +30,7 @@ type generateReport struct {
 }
 
 // generatePrecisions are the words of --precision that generate knows.
-func generatePrecisions() []string { return []string{optim.F32.String(), optim.BF16.String()} }
+func generatePrecisions() []string { return []string{optim.F32.String(), optim.BF16.String(), inInt8} }
 
 // How decoding is measured: rounds of so many tokens, as many as steps. Before
 // each of them the memory is read, which makes its first token slow.
@@ -146,7 +146,7 @@ func (b *bench) decoder() (*decoder, error) {
 		err = d.single(b.spec, layout, T)
 	}
 	if err == nil {
-		err = randomWeights(engine.NewFloats(d.e, programs...).Write, b.spec)
+		err = randomWeights(engine.NewFloats(d.e, programs...).Write, b.spec.Held(layout))
 	}
 	if err != nil {
 		d.e.Close()

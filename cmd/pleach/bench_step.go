@@ -123,7 +123,7 @@ func (b *bench) stepped() (*stepped, plan.Plan, error) {
 	s := &stepped{e: &profiler{Engine: cpu.New(b.options())}}
 	s.stepper, err = train.NewStepper(s.e, b.spec, p.Layout, p.Batch, adamw)
 	if err == nil {
-		err = randomWeights(s.stepper.Write, b.spec)
+		err = randomWeights(s.stepper.Write, b.spec.Whole())
 	}
 	if err != nil {
 		s.e.Close()
@@ -152,7 +152,7 @@ func (s *stepped) step() (seconds float64, err error) {
 // and the same million numbers, uniform with the usual standard deviation, again
 // and again. Those of a run that begins are all different, which takes longer to
 // make and no longer to train.
-func randomWeights(write func(name string, lo int, x []float32) error, s model.Spec) error {
+func randomWeights(write func(name string, lo int, x []float32) error, params []program.Param) error {
 	draw := rng.New(0, "bench weights")
 	values := make([]float32, 1<<20-3) // no divisor of it is the width of a matrix
 	for i := range values {
@@ -162,13 +162,13 @@ func randomWeights(write func(name string, lo int, x []float32) error, s model.S
 	for i := range ones {
 		ones[i] = 1
 	}
-	for _, p := range s.Whole() {
-		from := values
+	for _, p := range params {
+		from, row := values, p.Len()/p.Shape[0]
 		if p.Class == program.Norm {
-			from = ones
+			from, row = ones, 1
 		}
-		for lo := 0; lo < p.Len(); lo += len(from) {
-			piece := from[:min(len(from), p.Len()-lo)]
+		for lo := 0; lo < p.Len(); lo += len(from) / row * row { // whole rows, which may share a scale
+			piece := from[:min(len(from)/row*row, p.Len()-lo)]
 			if err := write(p.Name, lo, piece); err != nil {
 				return err
 			}
