@@ -15,19 +15,19 @@ import "math"
 // caller to refuse. dst has at least the length of src.
 func ToI8(dst []int8, src []float32) (s float32) {
 	dst = dst[:len(src)]
+	var top uint32 // as integers, magnitudes are in the same order
 	for _, f := range src {
-		if f < 0 {
-			f = -f
-		}
-		s = max(s, f)
+		top = max(top, math.Float32bits(f)&^(1<<31))
 	}
-	if s /= 127; s == 0 {
+	if s = math.Float32frombits(top) / 127; s == 0 {
 		clear(dst)
 		return 0
 	}
+	// Beside 1.5·2²³ the last place of a float32 is 1.
+	const large, largeBits = 3 << 22, 0x4b400000
 	for i, f := range src {
 		// A denormal s may be much less than a 127th of the largest.
-		q := math.RoundToEven(float64(f / s))
+		q := int32(math.Float32bits(f/s+large)) - largeBits
 		dst[i] = int8(max(-127, min(127, q)))
 	}
 	return s

@@ -50,3 +50,14 @@ func TestToI8Error(t *testing.T) {
 		}
 	})
 }
+
+func BenchmarkToI8(b *testing.B) {
+	x, q := make([]float32, 4096), make([]int8, 4096)
+	for i := range x {
+		x[i] = float32(i%97) * 1.25e-3
+	}
+	b.SetBytes(4096)
+	for b.Loop() {
+		ToI8(q, x)
+	}
+}

@@ -40,7 +40,24 @@ func (w Int8) at(o, i int) int {
 
 // Set writes elements lo … lo+len(x)−1 of the weights as they are row by row.
 func (w Int8) Set(lo int, x []int8) {
-	w.each(lo, len(x), func(at, from, n int) { copy(w.Q[at:at+n], x[from:]) })
+	for len(x) > 0 && w.I > 0 {
+		o, i := lo/w.I, lo%w.I
+		n := min(w.I-i, len(x))
+		if i == 0 && n == w.I && o < w.grouped() {
+			w.setRow(o, x)
+		} else {
+			w.each(lo, n, func(at, from, n int) { copy(w.Q[at:at+n], x[from:]) })
+		}
+		lo, x = lo+n, x[n:]
+	}
+}
+
+// setRow is Set for a whole row of a group.
+func (w Int8) setRow(o int, x []int8) {
+	to := w.Q[w.at(o, 0):]
+	for i := 0; i < w.I; i += groupCols {
+		*(*[groupCols]int8)(to[i*groupRows:]) = [groupCols]int8(x[i:])
+	}
 }
 
 // Get reads elements lo … lo+len(x)−1 of the weights as they are row by row.
