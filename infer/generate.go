@@ -36,7 +36,7 @@ type extend struct {
 
 // pieces are the numbers of ids that a prompt is read in: as many as possible of
 // the largest, then of the next.
-var pieces = []int{64, 8, 1}
+var pieces = []int{512, 64, 8, 1}
 
 // Programs are what a generator of sequences of up to T ids compiles, for predictions
 // of memory: those that read prompts, the one that decodes and, with several slots, the

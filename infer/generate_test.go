@@ -56,11 +56,11 @@ func long(n int) []int32 {
 // have the same bits, so what is generated is the same, in f32 and in bf16.
 func TestPrefill(t *testing.T) {
 	for _, l := range []program.Layout{single, halved} {
-		g := newGeneratorIn(t, l, golden.Dir("score/mha"), 120)
+		g := newGeneratorIn(t, l, golden.Dir("score/mha"), 600)
 		if len(g.steps) != len(pieces) {
 			t.Fatalf("got programs for %d sizes of pieces, want %d", len(g.steps), len(pieces))
 		}
-		for _, n := range []int{1, 7, 8, 9, 63, 64, 73, 90} {
+		for _, n := range []int{1, 7, 8, 9, 63, 64, 73, 90, 521} {
 			prompt := long(n)
 			logits, err := g.append(t.Context(), prompt, 0, 0)
 			if err != nil {
