@@ -36,6 +36,11 @@ def arguments():
     return parse.parse_args()
 
 
+def ours_command(args):
+    """pleach. PyTorch keeps moments in the type of the weights, so they are bf16 with bf16-sr."""
+    return [args.pleach, "bench", "step", "--json"] + (["--moments", "bf16"] if args.precision == "bf16-sr" else [])
+
+
 def run(command, args, config, threads):
     """The report of one run; what it says on stderr is passed on."""
     flags = ["--config", config, "--precision", args.precision, "--threads", threads]
@@ -63,13 +68,13 @@ class Series:
 
 
 def compare(args, config, threads):
-    ours, theirs = Series(), Series()
+    mine, theirs = Series(), Series()
     peer = [sys.executable, str(HERE / "torch_step.py")] + ([] if args.eager else ["--compile"])
     for turn in range(args.runs):
-        both = [(ours, [args.pleach, "bench", "step", "--json"]), (theirs, peer)]
+        both = [(mine, ours_command(args)), (theirs, peer)]
         for series, command in both if turn % 2 == 0 else reversed(both):
             series.reports.append(run(command, args, config, threads))
-    return ours, theirs
+    return mine, theirs
 
 
 def noisy(report):

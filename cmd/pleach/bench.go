@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/model"
 	"pleach/optim"
@@ -24,6 +25,7 @@ type bench struct {
 	largest                 int
 	asJSON                  bool
 	compare                 string
+	moments                 string // their type, of step and the update of ops
 
 	spec model.Spec
 	in   optim.Precision // of all but generate, which trains nothing
@@ -70,6 +72,7 @@ bandwidth of the memory: a share above 100 % says that.`,
 	f.StringVar(&b.precision, "precision", optim.F32.String(), fmt.Sprintf(
 		"as in a recipe: %s, of which\nthe last three differ in the update only; generate knows %s",
 		strings.Join(optim.Precisions(), ", "), strings.Join(generatePrecisions(), ", ")))
+	f.StringVar(&b.moments, "moments", half.F32.String(), "type of the optimizer's moments: f32, or with bf16-sr bf16")
 	f.StringVar(&b.config, "config", "d512", "the model: quick, d512, d1024 or another preset")
 	f.IntVar(&b.rows, "rows", 4, "sequences of a step; of generate 1 unless it is given")
 	f.IntVar(&b.seq, "seq", 512, "ids of a sequence; of generate those of the prompt")
@@ -171,6 +174,9 @@ func (b *bench) check(c *cobra.Command, what string) error {
 	}
 	if what != "generate" {
 		b.in, err = optim.ParsePrecision(b.precision)
+	}
+	if b.moments != half.F32.String() && (b.moments != half.BF16.String() || b.in != optim.BF16SR) {
+		return errUsage(c, "--moments: got %q with the precision %s, want f32, or bf16 with bf16-sr", b.moments, b.precision)
 	}
 	return err
 }

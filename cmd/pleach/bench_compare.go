@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"pleach/half"
 	"pleach/internal/fault"
 )
 
@@ -48,6 +50,7 @@ func (old *oldReport) fits(b *bench, what string) error {
 		{"bench", old.Bench, what},
 		{"config", old.Config, b.config},
 		{"precision", old.Precision, b.precision},
+		{"moments", cmp.Or(old.Moments, half.F32.String()), b.moments},
 		{"threads", fmt.Sprint(old.Threads), fmt.Sprint(b.threads)},
 		{"rows", number0(old.Rows), number0(b.rows)},
 		{"seq", number0(old.Seq), number0(b.seq)},

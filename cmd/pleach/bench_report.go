@@ -33,6 +33,7 @@ type common struct {
 	Version    string  `json:"version"`
 	Level      string  `json:"level"`
 	CPU        string  `json:"cpu"`
+	Moments    string  `json:"moments,omitempty"` // where they are not f32
 	Parameters int     `json:"parameters"`
 	Rows       int     `json:"rows"`
 	Seq        int     `json:"seq"`
@@ -44,8 +45,13 @@ type common struct {
 
 // common is what is known of a bench before it begins.
 func (b *bench) common(what string, computes half.DType) common {
+	moments := b.moments
+	if moments == half.F32.String() {
+		moments = ""
+	}
 	return common{
-		Config: b.config, Precision: b.precision, Threads: b.threads, Bench: what, Version: version, Level: b.level.String(),
+		Moments: moments,
+		Config:  b.config, Precision: b.precision, Threads: b.threads, Bench: what, Version: version, Level: b.level.String(),
 		CPU: cpu.Processor(), Parameters: b.spec.Count(), Rows: b.rows, Seq: b.seq, computes: computes,
 	}
 }
@@ -57,8 +63,11 @@ func (r *common) spread() noise { return r.Noise }
 func (r *common) head(t table, more string) {
 	t.row("processor", "%s, %d threads, %s kernels", r.CPU, r.Threads, r.Level)
 	t.row("peak", "%.1f GFLOP/s in %v, read bandwidth %.1f GB/s", r.PeakGFLOPS, r.computes, r.Bandwidth/1e9)
-	t.row("model", "%s: %s parameters, %d rows of %d ids%s, %s", r.Config, amount(float64(r.Parameters)), r.Rows, r.Seq,
-		more, r.Precision)
+	if r.Moments != "" {
+		more += ", moments in " + r.Moments
+	}
+	t.row("model", "%s: %s parameters, %d rows of %d ids, %s%s", r.Config, amount(float64(r.Parameters)), r.Rows, r.Seq,
+		r.Precision, more)
 }
 
 // foot prints what it took, and how far to trust it.

@@ -13,6 +13,7 @@ import (
 
 	"pleach/data"
 	"pleach/engine/cpu"
+	"pleach/half"
 	"pleach/internal/rng"
 	"pleach/model"
 	"pleach/optim"
@@ -136,7 +137,9 @@ func (b *bench) stepped() (*stepped, plan.Plan, error) {
 
 // adamw is the optimizer of every bench.
 func (b *bench) adamw() optim.AdamW {
-	return b.in.Apply(optim.AdamW{Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1})
+	return b.in.Apply(optim.AdamW{
+		Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, Decay: 0.1, Clip: 1, HalfMoments: b.moments == half.BF16.String(),
+	})
 }
 
 // step runs a step on rows of its own and says how long it took.
