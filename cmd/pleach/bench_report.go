@@ -63,11 +63,12 @@ func (r *common) spread() noise { return r.Noise }
 func (r *common) head(t table, more string) {
 	t.row("processor", "%s, %d threads, %s kernels", r.CPU, r.Threads, r.Level)
 	t.row("peak", "%.1f GFLOP/s in %v, read bandwidth %.1f GB/s", r.PeakGFLOPS, r.computes, r.Bandwidth/1e9)
+	moments := ""
 	if r.Moments != "" {
-		more += ", moments in " + r.Moments
+		moments = ", moments in " + r.Moments
 	}
-	t.row("model", "%s: %s parameters, %d rows of %d ids, %s%s", r.Config, amount(float64(r.Parameters)), r.Rows, r.Seq,
-		r.Precision, more)
+	t.row("model", "%s: %s parameters, %d rows of %d ids%s, %s%s", r.Config, amount(float64(r.Parameters)), r.Rows, r.Seq,
+		more, r.Precision, moments)
 }
 
 // foot prints what it took, and how far to trust it.
