@@ -395,7 +395,7 @@ func TestSecondSignal(t *testing.T) {
 		t.Fatal(c.said.String())
 	}
 	time.Sleep(200 * time.Millisecond)
-	for range 2 {
+	for range 20 { // on a busy machine, signals that wait become one
 		if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
