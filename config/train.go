@@ -69,7 +69,7 @@ func (t *Train) fields() []field {
 		{key: "micro", auto: "chosen by the plan", to: &t.Micro, check: func() string {
 			return atLeast(int(t.Micro), 1)
 		}, doc: "Sequences that go through the model at once on a data rank. It changes " +
-			"memory and speed, not the result."},
+			"memory and speed, not the result; in bf16 that holds where a sequence is a multiple of 32 ids."},
 		{
 			key: "precision", auto: "`mixed` where the processor multiplies bf16 faster, else `f32`",
 			words: []string{"f32", "mixed", "bf16-sr", "bf16"}, to: &t.Precision,

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+
+	"golang.org/x/sys/cpu"
 )
 
 // amxAnswer is whether AMX may be used, and why not where the processor has it.
@@ -19,7 +21,7 @@ type amxAnswer struct {
 // all threads, those to come as well.
 var amxFound = sync.OnceValue(func() amxAnswer {
 	switch {
-	case !hasAVX512() || !amxPresent():
+	case !hasAVX512() || !cpu.X86.HasAVX512BF16 || !cpu.X86.HasAVX512VBMI || !amxPresent():
 		return amxAnswer{}
 	case !amxSaved():
 		return amxAnswer{denied: "the system does not save its registers"}

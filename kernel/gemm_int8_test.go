@@ -144,7 +144,7 @@ func TestInt8Set(t *testing.T) {
 
 // TestAllInt8: every number, in every place of a block, as left and right operands
 // have it.
-func TestAllInt8(t *testing.T) { each(t, testAllInt8) }
+func TestAllInt8(t *testing.T) { each16(t, testAllInt8) }
 
 func testAllInt8(t *testing.T, l Level) {
 	const O, I = 16, 256
