@@ -56,6 +56,18 @@ func narrowRandomAVX2(y *uint16, x *float32, r *uint16, n int)
 func expNarrowAVX2(y *uint16, x *float32, n int, c float32)
 
 //go:noescape
+func addNarrowAVX2(y *uint16, z *float32, x *uint16, n int)
+
+//go:noescape
+func swigluNarrowAVX2(y *uint16, a, u *float32, n int)
+
+//go:noescape
+func swigluKeepAVX2(p, q, y *uint16, a, u *float32, n int)
+
+//go:noescape
+func swigluGradNarrowAVX2(d, e *uint16, dy *float32, a, u *uint16, n int)
+
+//go:noescape
 func addWideAVX2(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -150,6 +162,18 @@ func narrowRandomAVX512(y *uint16, x *float32, r *uint16, n int)
 
 //go:noescape
 func expNarrowAVX512(y *uint16, x *float32, n int, c float32)
+
+//go:noescape
+func addNarrowAVX512(y *uint16, z *float32, x *uint16, n int)
+
+//go:noescape
+func swigluNarrowAVX512(y *uint16, a, u *float32, n int)
+
+//go:noescape
+func swigluKeepAVX512(p, q, y *uint16, a, u *float32, n int)
+
+//go:noescape
+func swigluGradNarrowAVX512(d, e *uint16, dy *float32, a, u *uint16, n int)
 
 //go:noescape
 func addWideAVX512(y *float32, x *uint16, n int)
@@ -347,6 +371,42 @@ func atExpNarrow(l Level, y *uint16, x *float32, n int, c float32) {
 		return
 	}
 	expNarrowAVX512(y, x, n, c)
+}
+
+// atAddNarrow: y = z + x; z and the sum are rounded to nearest even.
+func atAddNarrow(l Level, y *uint16, z *float32, x *uint16, n int) {
+	if l == AVX2 {
+		addNarrowAVX2(y, z, x, n)
+		return
+	}
+	addNarrowAVX512(y, z, x, n)
+}
+
+// atSwigluNarrow: y = a/(1+e^−a)·u; a, u and y are rounded to nearest even.
+func atSwigluNarrow(l Level, y *uint16, a, u *float32, n int) {
+	if l == AVX2 {
+		swigluNarrowAVX2(y, a, u, n)
+		return
+	}
+	swigluNarrowAVX512(y, a, u, n)
+}
+
+// atSwigluKeep: p, q, y = a, u, a/(1+e^−a)·u; all are rounded to nearest even.
+func atSwigluKeep(l Level, p, q, y *uint16, a, u *float32, n int) {
+	if l == AVX2 {
+		swigluKeepAVX2(p, q, y, a, u, n)
+		return
+	}
+	swigluKeepAVX512(p, q, y, a, u, n)
+}
+
+// atSwigluGradNarrow: d, e as swigluGrad; dy, d and e are rounded to nearest even.
+func atSwigluGradNarrow(l Level, d, e *uint16, dy *float32, a, u *uint16, n int) {
+	if l == AVX2 {
+		swigluGradNarrowAVX2(d, e, dy, a, u, n)
+		return
+	}
+	swigluGradNarrowAVX512(d, e, dy, a, u, n)
 }
 
 // atAddWide: y += x.

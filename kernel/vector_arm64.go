@@ -56,6 +56,18 @@ func narrowRandomNEON(y *uint16, x *float32, r *uint16, n int)
 func expNarrowNEON(y *uint16, x *float32, n int, c float32)
 
 //go:noescape
+func addNarrowNEON(y *uint16, z *float32, x *uint16, n int)
+
+//go:noescape
+func swigluNarrowNEON(y *uint16, a, u *float32, n int)
+
+//go:noescape
+func swigluKeepNEON(p, q, y *uint16, a, u *float32, n int)
+
+//go:noescape
+func swigluGradNarrowNEON(d, e *uint16, dy *float32, a, u *uint16, n int)
+
+//go:noescape
 func addWideNEON(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -181,6 +193,26 @@ func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
 // atExpNarrow: y = e^(x−c), rounded to nearest even, as exp has it.
 func atExpNarrow(l Level, y *uint16, x *float32, n int, c float32) {
 	expNarrowNEON(y, x, n, c)
+}
+
+// atAddNarrow: y = z + x; z and the sum are rounded to nearest even.
+func atAddNarrow(l Level, y *uint16, z *float32, x *uint16, n int) {
+	addNarrowNEON(y, z, x, n)
+}
+
+// atSwigluNarrow: y = a/(1+e^−a)·u; a, u and y are rounded to nearest even.
+func atSwigluNarrow(l Level, y *uint16, a, u *float32, n int) {
+	swigluNarrowNEON(y, a, u, n)
+}
+
+// atSwigluKeep: p, q, y = a, u, a/(1+e^−a)·u; all are rounded to nearest even.
+func atSwigluKeep(l Level, p, q, y *uint16, a, u *float32, n int) {
+	swigluKeepNEON(p, q, y, a, u, n)
+}
+
+// atSwigluGradNarrow: d, e as swigluGrad; dy, d and e are rounded to nearest even.
+func atSwigluGradNarrow(l Level, d, e *uint16, dy *float32, a, u *uint16, n int) {
+	swigluGradNarrowNEON(d, e, dy, a, u, n)
 }
 
 // atAddWide: y += x.

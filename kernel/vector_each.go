@@ -301,6 +301,86 @@ func eachExpNarrow(l Level, y []uint16, x []float32, c float32) {
 	copy(y, w[0][:])
 }
 
+// eachAddNarrow: y = z + x; z and the sum are rounded to nearest even.
+func eachAddNarrow(l Level, y []uint16, z []float32, x []uint16) {
+	z, x = z[:len(y)], x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atAddNarrow(l, &y[0], &z[0], &x[0], n)
+		y, z, x = y[n:], z[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [2][lanes]uint16
+	copy(t[0][:], z)
+	copy(w[1][:], x)
+	atAddNarrow(l, &w[0][0], &t[0][0], &w[1][0], lanes)
+	copy(y, w[0][:])
+}
+
+// eachSwigluNarrow: y = a/(1+e^−a)·u; a, u and y are rounded to nearest even.
+func eachSwigluNarrow(l Level, y []uint16, a, u []float32) {
+	a, u = a[:len(y)], u[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atSwigluNarrow(l, &y[0], &a[0], &u[0], n)
+		y, a, u = y[n:], a[n:], u[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	var w [1][lanes]uint16
+	copy(t[0][:], a)
+	copy(t[1][:], u)
+	atSwigluNarrow(l, &w[0][0], &t[0][0], &t[1][0], lanes)
+	copy(y, w[0][:])
+}
+
+// eachSwigluKeep: p, q, y = a, u, a/(1+e^−a)·u; all are rounded to nearest even.
+func eachSwigluKeep(l Level, p, q, y []uint16, a, u []float32) {
+	q, y, a, u = q[:len(p)], y[:len(p)], a[:len(p)], u[:len(p)]
+	for len(p) >= lanes {
+		n := min(len(p)/lanes*lanes, piece)
+		atSwigluKeep(l, &p[0], &q[0], &y[0], &a[0], &u[0], n)
+		p, q, y, a, u = p[n:], q[n:], y[n:], a[n:], u[n:]
+	}
+	if len(p) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	var w [3][lanes]uint16
+	copy(t[0][:], a)
+	copy(t[1][:], u)
+	atSwigluKeep(l, &w[0][0], &w[1][0], &w[2][0], &t[0][0], &t[1][0], lanes)
+	copy(p, w[0][:])
+	copy(q, w[1][:])
+	copy(y, w[2][:])
+}
+
+// eachSwigluGradNarrow: d, e as swigluGrad; dy, d and e are rounded to nearest even.
+func eachSwigluGradNarrow(l Level, d, e []uint16, dy []float32, a, u []uint16) {
+	e, dy, a, u = e[:len(d)], dy[:len(d)], a[:len(d)], u[:len(d)]
+	for len(d) >= lanes {
+		n := min(len(d)/lanes*lanes, piece)
+		atSwigluGradNarrow(l, &d[0], &e[0], &dy[0], &a[0], &u[0], n)
+		d, e, dy, a, u = d[n:], e[n:], dy[n:], a[n:], u[n:]
+	}
+	if len(d) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [4][lanes]uint16
+	copy(t[0][:], dy)
+	copy(w[2][:], a)
+	copy(w[3][:], u)
+	atSwigluGradNarrow(l, &w[0][0], &w[1][0], &t[0][0], &w[2][0], &w[3][0], lanes)
+	copy(d, w[0][:])
+	copy(e, w[1][:])
+}
+
 // eachAddWide: y += x.
 func eachAddWide(l Level, y []float32, x []uint16) {
 	x = x[:len(y)]

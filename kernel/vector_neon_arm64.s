@@ -280,154 +280,154 @@ loop1:
 	FMOVQ 16(R1), F1
 	FMOVQ 32(R1), F2
 	FMOVQ 48(R1), F3
-	FMOVS number<>+4(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x6ebfe43d // fcmgt v29.4s, v1.4s, v31.4s
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x6ebfe45d // fcmgt v29.4s, v2.4s, v31.4s
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVS number<>+0(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea4e7fd // fcmgt v29.4s, v31.4s, v4.4s
-	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x6ea5e7fd // fcmgt v29.4s, v31.4s, v5.4s
-	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x6ea6e7fd // fcmgt v29.4s, v31.4s, v6.4s
-	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x6ea7e7fd // fcmgt v29.4s, v31.4s, v7.4s
-	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVS number<>+8(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+12(SB), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
-	WORD $0x4e3fcc88 // fmla v8.4s, v4.4s, v31.4s
-	WORD $0x4ebe1fc9 // orr v9.16b, v30.16b, v30.16b
-	WORD $0x4e3fcca9 // fmla v9.4s, v5.4s, v31.4s
-	WORD $0x4ebe1fca // orr v10.16b, v30.16b, v30.16b
-	WORD $0x4e3fccca // fmla v10.4s, v6.4s, v31.4s
-	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
-	WORD $0x4e3fcceb // fmla v11.4s, v7.4s, v31.4s
-	FMOVS number<>+12(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebfd50c // fsub v12.4s, v8.4s, v31.4s
-	WORD $0x4ebfd52d // fsub v13.4s, v9.4s, v31.4s
-	WORD $0x4ebfd54e // fsub v14.4s, v10.4s, v31.4s
-	WORD $0x4ebfd56f // fsub v15.4s, v11.4s, v31.4s
-	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
-	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
-	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	FMOVS number<>+20(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3fcd84 // fmla v4.4s, v12.4s, v31.4s
-	WORD $0x4e3fcda5 // fmla v5.4s, v13.4s, v31.4s
-	WORD $0x4e3fcdc6 // fmla v6.4s, v14.4s, v31.4s
-	WORD $0x4e3fcde7 // fmla v7.4s, v15.4s, v31.4s
-	FMOVS number<>+16(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3fcd84 // fmla v4.4s, v12.4s, v31.4s
-	WORD $0x4e3fcda5 // fmla v5.4s, v13.4s, v31.4s
-	WORD $0x4e3fcdc6 // fmla v6.4s, v14.4s, v31.4s
-	WORD $0x4e3fcde7 // fmla v7.4s, v15.4s, v31.4s
-	FMOVS number<>+24(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+28(SB), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
-	WORD $0x4e3fcc8c // fmla v12.4s, v4.4s, v31.4s
-	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
-	WORD $0x4e3fccad // fmla v13.4s, v5.4s, v31.4s
-	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
-	WORD $0x4e3fccce // fmla v14.4s, v6.4s, v31.4s
-	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
-	WORD $0x4e3fccef // fmla v15.4s, v7.4s, v31.4s
-	FMOVS number<>+32(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
-	WORD $0x4e25cdb1 // fmla v17.4s, v13.4s, v5.4s
-	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
-	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
-	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	FMOVS number<>+36(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
-	WORD $0x4e24ce0c // fmla v12.4s, v16.4s, v4.4s
-	WORD $0x4ebf1fed // orr v13.16b, v31.16b, v31.16b
-	WORD $0x4e25ce2d // fmla v13.4s, v17.4s, v5.4s
-	WORD $0x4ebf1fee // orr v14.16b, v31.16b, v31.16b
-	WORD $0x4e26ce4e // fmla v14.4s, v18.4s, v6.4s
-	WORD $0x4ebf1fef // orr v15.16b, v31.16b, v31.16b
-	WORD $0x4e27ce6f // fmla v15.4s, v19.4s, v7.4s
-	FMOVS number<>+40(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
-	WORD $0x4e25cdb1 // fmla v17.4s, v13.4s, v5.4s
-	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
-	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
-	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	FMOVS number<>+44(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
-	WORD $0x4e24ce0c // fmla v12.4s, v16.4s, v4.4s
-	WORD $0x4ebf1fed // orr v13.16b, v31.16b, v31.16b
-	WORD $0x4e25ce2d // fmla v13.4s, v17.4s, v5.4s
-	WORD $0x4ebf1fee // orr v14.16b, v31.16b, v31.16b
-	WORD $0x4e26ce4e // fmla v14.4s, v18.4s, v6.4s
-	WORD $0x4ebf1fef // orr v15.16b, v31.16b, v31.16b
-	WORD $0x4e27ce6f // fmla v15.4s, v19.4s, v7.4s
-	FMOVS number<>+48(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
-	WORD $0x4e25cdb1 // fmla v17.4s, v13.4s, v5.4s
-	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
-	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
-	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	WORD $0x6e28de04 // fmul v4.4s, v16.4s, v8.4s
-	WORD $0x6e29de25 // fmul v5.4s, v17.4s, v9.4s
-	WORD $0x6e2ade46 // fmul v6.4s, v18.4s, v10.4s
-	WORD $0x6e2bde67 // fmul v7.4s, v19.4s, v11.4s
-	FMOVS number<>+52(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+48(SB), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
-	WORD $0x4e3fcc88 // fmla v8.4s, v4.4s, v31.4s
-	WORD $0x4ebe1fc9 // orr v9.16b, v30.16b, v30.16b
-	WORD $0x4e3fcca9 // fmla v9.4s, v5.4s, v31.4s
-	WORD $0x4ebe1fca // orr v10.16b, v30.16b, v30.16b
-	WORD $0x4e3fccca // fmla v10.4s, v6.4s, v31.4s
-	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
-	WORD $0x4e3fcceb // fmla v11.4s, v7.4s, v31.4s
-	WORD $0x6e28fc00 // fdiv v0.4s, v0.4s, v8.4s
-	WORD $0x6e29fc21 // fdiv v1.4s, v1.4s, v9.4s
-	WORD $0x6e2afc42 // fdiv v2.4s, v2.4s, v10.4s
-	WORD $0x6e2bfc63 // fdiv v3.4s, v3.4s, v11.4s
 	FMOVQ 0(R2), F4
 	FMOVQ 16(R2), F5
 	FMOVQ 32(R2), F6
 	FMOVQ 48(R2), F7
+	FMOVS number<>+4(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
+	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x6ebfe43d // fcmgt v29.4s, v1.4s, v31.4s
+	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x6ebfe45d // fcmgt v29.4s, v2.4s, v31.4s
+	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
+	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVS number<>+0(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
+	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
+	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
+	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
+	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVS number<>+8(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+12(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd2d // fmla v13.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
+	FMOVS number<>+12(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
+	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
+	WORD $0x4ebfd5d2 // fsub v18.4s, v14.4s, v31.4s
+	WORD $0x4ebfd5f3 // fsub v19.4s, v15.4s, v31.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	FMOVS number<>+20(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce08 // fmla v8.4s, v16.4s, v31.4s
+	WORD $0x4e3fce29 // fmla v9.4s, v17.4s, v31.4s
+	WORD $0x4e3fce4a // fmla v10.4s, v18.4s, v31.4s
+	WORD $0x4e3fce6b // fmla v11.4s, v19.4s, v31.4s
+	FMOVS number<>+16(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce08 // fmla v8.4s, v16.4s, v31.4s
+	WORD $0x4e3fce29 // fmla v9.4s, v17.4s, v31.4s
+	WORD $0x4e3fce4a // fmla v10.4s, v18.4s, v31.4s
+	WORD $0x4e3fce6b // fmla v11.4s, v19.4s, v31.4s
+	FMOVS number<>+24(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+28(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd10 // fmla v16.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fd1 // orr v17.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd31 // fmla v17.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fd2 // orr v18.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd52 // fmla v18.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fd3 // orr v19.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd73 // fmla v19.4s, v11.4s, v31.4s
+	FMOVS number<>+32(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	FMOVS number<>+36(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e28ce90 // fmla v16.4s, v20.4s, v8.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e29ceb1 // fmla v17.4s, v21.4s, v9.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2aced2 // fmla v18.4s, v22.4s, v10.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2bcef3 // fmla v19.4s, v23.4s, v11.4s
+	FMOVS number<>+40(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	FMOVS number<>+44(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e28ce90 // fmla v16.4s, v20.4s, v8.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e29ceb1 // fmla v17.4s, v21.4s, v9.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2aced2 // fmla v18.4s, v22.4s, v10.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2bcef3 // fmla v19.4s, v23.4s, v11.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	WORD $0x6e2cde88 // fmul v8.4s, v20.4s, v12.4s
+	WORD $0x6e2ddea9 // fmul v9.4s, v21.4s, v13.4s
+	WORD $0x6e2edeca // fmul v10.4s, v22.4s, v14.4s
+	WORD $0x6e2fdeeb // fmul v11.4s, v23.4s, v15.4s
+	FMOVS number<>+52(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+48(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd2d // fmla v13.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
+	WORD $0x6e2cfc00 // fdiv v0.4s, v0.4s, v12.4s
+	WORD $0x6e2dfc21 // fdiv v1.4s, v1.4s, v13.4s
+	WORD $0x6e2efc42 // fdiv v2.4s, v2.4s, v14.4s
+	WORD $0x6e2ffc63 // fdiv v3.4s, v3.4s, v15.4s
 	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
 	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
@@ -454,210 +454,210 @@ TEXT ·swigluGradNEON(SB), NOSPLIT, $0-48
 	MOVD n+40(FP), R5
 	CBZ R5, end1
 loop1:
-	FMOVQ 0(R3), F0
-	FMOVQ 16(R3), F1
-	FMOVQ 32(R3), F2
-	FMOVQ 48(R3), F3
-	FMOVS number<>+4(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x6ebfe43d // fcmgt v29.4s, v1.4s, v31.4s
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x6ebfe45d // fcmgt v29.4s, v2.4s, v31.4s
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVS number<>+0(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ea4e7fd // fcmgt v29.4s, v31.4s, v4.4s
-	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x6ea5e7fd // fcmgt v29.4s, v31.4s, v5.4s
-	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x6ea6e7fd // fcmgt v29.4s, v31.4s, v6.4s
-	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x6ea7e7fd // fcmgt v29.4s, v31.4s, v7.4s
-	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVS number<>+8(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+12(SB), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
-	WORD $0x4e3fcc88 // fmla v8.4s, v4.4s, v31.4s
-	WORD $0x4ebe1fc9 // orr v9.16b, v30.16b, v30.16b
-	WORD $0x4e3fcca9 // fmla v9.4s, v5.4s, v31.4s
-	WORD $0x4ebe1fca // orr v10.16b, v30.16b, v30.16b
-	WORD $0x4e3fccca // fmla v10.4s, v6.4s, v31.4s
-	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
-	WORD $0x4e3fcceb // fmla v11.4s, v7.4s, v31.4s
-	FMOVS number<>+12(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebfd50c // fsub v12.4s, v8.4s, v31.4s
-	WORD $0x4ebfd52d // fsub v13.4s, v9.4s, v31.4s
-	WORD $0x4ebfd54e // fsub v14.4s, v10.4s, v31.4s
-	WORD $0x4ebfd56f // fsub v15.4s, v11.4s, v31.4s
-	WORD $0x4f375508 // shl v8.4s, v8.4s, #23
-	WORD $0x4f375529 // shl v9.4s, v9.4s, #23
-	WORD $0x4f37554a // shl v10.4s, v10.4s, #23
-	WORD $0x4f37556b // shl v11.4s, v11.4s, #23
-	FMOVS number<>+20(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3fcd84 // fmla v4.4s, v12.4s, v31.4s
-	WORD $0x4e3fcda5 // fmla v5.4s, v13.4s, v31.4s
-	WORD $0x4e3fcdc6 // fmla v6.4s, v14.4s, v31.4s
-	WORD $0x4e3fcde7 // fmla v7.4s, v15.4s, v31.4s
-	FMOVS number<>+16(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3fcd84 // fmla v4.4s, v12.4s, v31.4s
-	WORD $0x4e3fcda5 // fmla v5.4s, v13.4s, v31.4s
-	WORD $0x4e3fcdc6 // fmla v6.4s, v14.4s, v31.4s
-	WORD $0x4e3fcde7 // fmla v7.4s, v15.4s, v31.4s
-	FMOVS number<>+24(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+28(SB), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
-	WORD $0x4e3fcc8c // fmla v12.4s, v4.4s, v31.4s
-	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
-	WORD $0x4e3fccad // fmla v13.4s, v5.4s, v31.4s
-	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
-	WORD $0x4e3fccce // fmla v14.4s, v6.4s, v31.4s
-	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
-	WORD $0x4e3fccef // fmla v15.4s, v7.4s, v31.4s
-	FMOVS number<>+32(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
-	WORD $0x4e25cdb1 // fmla v17.4s, v13.4s, v5.4s
-	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
-	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
-	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	FMOVS number<>+36(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
-	WORD $0x4e24ce0c // fmla v12.4s, v16.4s, v4.4s
-	WORD $0x4ebf1fed // orr v13.16b, v31.16b, v31.16b
-	WORD $0x4e25ce2d // fmla v13.4s, v17.4s, v5.4s
-	WORD $0x4ebf1fee // orr v14.16b, v31.16b, v31.16b
-	WORD $0x4e26ce4e // fmla v14.4s, v18.4s, v6.4s
-	WORD $0x4ebf1fef // orr v15.16b, v31.16b, v31.16b
-	WORD $0x4e27ce6f // fmla v15.4s, v19.4s, v7.4s
-	FMOVS number<>+40(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
-	WORD $0x4e25cdb1 // fmla v17.4s, v13.4s, v5.4s
-	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
-	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
-	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	FMOVS number<>+44(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1fec // orr v12.16b, v31.16b, v31.16b
-	WORD $0x4e24ce0c // fmla v12.4s, v16.4s, v4.4s
-	WORD $0x4ebf1fed // orr v13.16b, v31.16b, v31.16b
-	WORD $0x4e25ce2d // fmla v13.4s, v17.4s, v5.4s
-	WORD $0x4ebf1fee // orr v14.16b, v31.16b, v31.16b
-	WORD $0x4e26ce4e // fmla v14.4s, v18.4s, v6.4s
-	WORD $0x4ebf1fef // orr v15.16b, v31.16b, v31.16b
-	WORD $0x4e27ce6f // fmla v15.4s, v19.4s, v7.4s
-	FMOVS number<>+48(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
-	WORD $0x4e24cd90 // fmla v16.4s, v12.4s, v4.4s
-	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
-	WORD $0x4e25cdb1 // fmla v17.4s, v13.4s, v5.4s
-	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
-	WORD $0x4e26cdd2 // fmla v18.4s, v14.4s, v6.4s
-	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
-	WORD $0x4e27cdf3 // fmla v19.4s, v15.4s, v7.4s
-	WORD $0x6e28de04 // fmul v4.4s, v16.4s, v8.4s
-	WORD $0x6e29de25 // fmul v5.4s, v17.4s, v9.4s
-	WORD $0x6e2ade46 // fmul v6.4s, v18.4s, v10.4s
-	WORD $0x6e2bde67 // fmul v7.4s, v19.4s, v11.4s
-	FMOVS number<>+52(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+48(SB), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	WORD $0x4ebe1fc8 // orr v8.16b, v30.16b, v30.16b
-	WORD $0x4e3fcc88 // fmla v8.4s, v4.4s, v31.4s
-	WORD $0x4ebe1fc9 // orr v9.16b, v30.16b, v30.16b
-	WORD $0x4e3fcca9 // fmla v9.4s, v5.4s, v31.4s
-	WORD $0x4ebe1fca // orr v10.16b, v30.16b, v30.16b
-	WORD $0x4e3fccca // fmla v10.4s, v6.4s, v31.4s
-	WORD $0x4ebe1fcb // orr v11.16b, v30.16b, v30.16b
-	WORD $0x4e3fcceb // fmla v11.4s, v7.4s, v31.4s
-	FMOVS number<>+48(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6e28ffe8 // fdiv v8.4s, v31.4s, v8.4s
-	WORD $0x6e29ffe9 // fdiv v9.4s, v31.4s, v9.4s
-	WORD $0x6e2affea // fdiv v10.4s, v31.4s, v10.4s
-	WORD $0x6e2bffeb // fdiv v11.4s, v31.4s, v11.4s
-	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
-	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
-	FMOVS number<>+52(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	FMOVS number<>+48(SB), F30
-	WORD $0x4e0407de // dup v30.4s, v30.s[0]
-	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
-	WORD $0x4e3fcc8c // fmla v12.4s, v4.4s, v31.4s
-	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
-	WORD $0x4e3fccad // fmla v13.4s, v5.4s, v31.4s
-	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
-	WORD $0x4e3fccce // fmla v14.4s, v6.4s, v31.4s
-	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
-	WORD $0x4e3fccef // fmla v15.4s, v7.4s, v31.4s
-	FMOVQ 0(R2), F4
-	FMOVQ 16(R2), F5
-	FMOVQ 32(R2), F6
-	FMOVQ 48(R2), F7
-	WORD $0x6e24dd04 // fmul v4.4s, v8.4s, v4.4s
-	WORD $0x6e25dd25 // fmul v5.4s, v9.4s, v5.4s
-	WORD $0x6e26dd46 // fmul v6.4s, v10.4s, v6.4s
-	WORD $0x6e27dd67 // fmul v7.4s, v11.4s, v7.4s
+	FMOVQ 0(R2), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 32(R2), F2
+	FMOVQ 48(R2), F3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R3), F7
 	FMOVQ 0(R4), F8
 	FMOVQ 16(R4), F9
 	FMOVQ 32(R4), F10
 	FMOVQ 48(R4), F11
-	WORD $0x6e28dc88 // fmul v8.4s, v4.4s, v8.4s
-	WORD $0x6e29dca9 // fmul v9.4s, v5.4s, v9.4s
-	WORD $0x6e2adcca // fmul v10.4s, v6.4s, v10.4s
-	WORD $0x6e2bdceb // fmul v11.4s, v7.4s, v11.4s
-	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
-	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	FMOVS number<>+4(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe49d // fcmgt v29.4s, v4.4s, v31.4s
+	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
+	WORD $0x4ebd1fac // orr v12.16b, v29.16b, v29.16b
+	WORD $0x6ebfe4bd // fcmgt v29.4s, v5.4s, v31.4s
+	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
+	WORD $0x4ebd1fad // orr v13.16b, v29.16b, v29.16b
+	WORD $0x6ebfe4dd // fcmgt v29.4s, v6.4s, v31.4s
+	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
+	WORD $0x4ebd1fae // orr v14.16b, v29.16b, v29.16b
+	WORD $0x6ebfe4fd // fcmgt v29.4s, v7.4s, v31.4s
+	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
+	WORD $0x4ebd1faf // orr v15.16b, v29.16b, v29.16b
+	FMOVS number<>+0(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6eace7fd // fcmgt v29.4s, v31.4s, v12.4s
+	WORD $0x6e6c1ffd // bsl v29.16b, v31.16b, v12.16b
+	WORD $0x4ebd1fac // orr v12.16b, v29.16b, v29.16b
+	WORD $0x6eade7fd // fcmgt v29.4s, v31.4s, v13.4s
+	WORD $0x6e6d1ffd // bsl v29.16b, v31.16b, v13.16b
+	WORD $0x4ebd1fad // orr v13.16b, v29.16b, v29.16b
+	WORD $0x6eaee7fd // fcmgt v29.4s, v31.4s, v14.4s
+	WORD $0x6e6e1ffd // bsl v29.16b, v31.16b, v14.16b
+	WORD $0x4ebd1fae // orr v14.16b, v29.16b, v29.16b
+	WORD $0x6eafe7fd // fcmgt v29.4s, v31.4s, v15.4s
+	WORD $0x6e6f1ffd // bsl v29.16b, v31.16b, v15.16b
+	WORD $0x4ebd1faf // orr v15.16b, v29.16b, v29.16b
+	FMOVS number<>+8(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+12(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd90 // fmla v16.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd1 // orr v17.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb1 // fmla v17.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd2 // orr v18.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd2 // fmla v18.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd3 // orr v19.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf3 // fmla v19.4s, v15.4s, v31.4s
+	FMOVS number<>+12(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfd614 // fsub v20.4s, v16.4s, v31.4s
+	WORD $0x4ebfd635 // fsub v21.4s, v17.4s, v31.4s
+	WORD $0x4ebfd656 // fsub v22.4s, v18.4s, v31.4s
+	WORD $0x4ebfd677 // fsub v23.4s, v19.4s, v31.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
+	FMOVS number<>+20(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce8c // fmla v12.4s, v20.4s, v31.4s
+	WORD $0x4e3fcead // fmla v13.4s, v21.4s, v31.4s
+	WORD $0x4e3fcece // fmla v14.4s, v22.4s, v31.4s
+	WORD $0x4e3fceef // fmla v15.4s, v23.4s, v31.4s
+	FMOVS number<>+16(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce8c // fmla v12.4s, v20.4s, v31.4s
+	WORD $0x4e3fcead // fmla v13.4s, v21.4s, v31.4s
+	WORD $0x4e3fcece // fmla v14.4s, v22.4s, v31.4s
+	WORD $0x4e3fceef // fmla v15.4s, v23.4s, v31.4s
+	FMOVS number<>+24(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+28(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd4 // orr v20.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd94 // fmla v20.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd5 // orr v21.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb5 // fmla v21.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd6 // orr v22.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd6 // fmla v22.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd7 // orr v23.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf7 // fmla v23.4s, v15.4s, v31.4s
+	FMOVS number<>+32(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff8 // orr v24.16b, v31.16b, v31.16b
+	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
+	WORD $0x4ebf1ff9 // orr v25.16b, v31.16b, v31.16b
+	WORD $0x4e2dceb9 // fmla v25.4s, v21.4s, v13.4s
+	WORD $0x4ebf1ffa // orr v26.16b, v31.16b, v31.16b
+	WORD $0x4e2eceda // fmla v26.4s, v22.4s, v14.4s
+	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
+	WORD $0x4e2fcefb // fmla v27.4s, v23.4s, v15.4s
+	FMOVS number<>+36(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e2ccf14 // fmla v20.4s, v24.4s, v12.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e2dcf35 // fmla v21.4s, v25.4s, v13.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ecf56 // fmla v22.4s, v26.4s, v14.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2fcf77 // fmla v23.4s, v27.4s, v15.4s
+	FMOVS number<>+40(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff8 // orr v24.16b, v31.16b, v31.16b
+	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
+	WORD $0x4ebf1ff9 // orr v25.16b, v31.16b, v31.16b
+	WORD $0x4e2dceb9 // fmla v25.4s, v21.4s, v13.4s
+	WORD $0x4ebf1ffa // orr v26.16b, v31.16b, v31.16b
+	WORD $0x4e2eceda // fmla v26.4s, v22.4s, v14.4s
+	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
+	WORD $0x4e2fcefb // fmla v27.4s, v23.4s, v15.4s
+	FMOVS number<>+44(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e2ccf14 // fmla v20.4s, v24.4s, v12.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e2dcf35 // fmla v21.4s, v25.4s, v13.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ecf56 // fmla v22.4s, v26.4s, v14.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2fcf77 // fmla v23.4s, v27.4s, v15.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff8 // orr v24.16b, v31.16b, v31.16b
+	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
+	WORD $0x4ebf1ff9 // orr v25.16b, v31.16b, v31.16b
+	WORD $0x4e2dceb9 // fmla v25.4s, v21.4s, v13.4s
+	WORD $0x4ebf1ffa // orr v26.16b, v31.16b, v31.16b
+	WORD $0x4e2eceda // fmla v26.4s, v22.4s, v14.4s
+	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
+	WORD $0x4e2fcefb // fmla v27.4s, v23.4s, v15.4s
+	WORD $0x6e30df0c // fmul v12.4s, v24.4s, v16.4s
+	WORD $0x6e31df2d // fmul v13.4s, v25.4s, v17.4s
+	WORD $0x6e32df4e // fmul v14.4s, v26.4s, v18.4s
+	WORD $0x6e33df6f // fmul v15.4s, v27.4s, v19.4s
+	FMOVS number<>+52(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+48(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd90 // fmla v16.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd1 // orr v17.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb1 // fmla v17.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd2 // orr v18.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd2 // fmla v18.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd3 // orr v19.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf3 // fmla v19.4s, v15.4s, v31.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e30fff0 // fdiv v16.4s, v31.4s, v16.4s
+	WORD $0x6e31fff1 // fdiv v17.4s, v31.4s, v17.4s
+	WORD $0x6e32fff2 // fdiv v18.4s, v31.4s, v18.4s
+	WORD $0x6e33fff3 // fdiv v19.4s, v31.4s, v19.4s
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e24dd8c // fmul v12.4s, v12.4s, v4.4s
+	WORD $0x6e25ddad // fmul v13.4s, v13.4s, v5.4s
+	WORD $0x6e26ddce // fmul v14.4s, v14.4s, v6.4s
+	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
+	FMOVS number<>+52(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+48(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd4 // orr v20.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd94 // fmla v20.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd5 // orr v21.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb5 // fmla v21.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd6 // orr v22.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd6 // fmla v22.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd7 // orr v23.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf7 // fmla v23.4s, v15.4s, v31.4s
+	WORD $0x6e20de00 // fmul v0.4s, v16.4s, v0.4s
+	WORD $0x6e21de21 // fmul v1.4s, v17.4s, v1.4s
+	WORD $0x6e22de42 // fmul v2.4s, v18.4s, v2.4s
+	WORD $0x6e23de63 // fmul v3.4s, v19.4s, v3.4s
+	WORD $0x6e28dc08 // fmul v8.4s, v0.4s, v8.4s
+	WORD $0x6e29dc29 // fmul v9.4s, v1.4s, v9.4s
+	WORD $0x6e2adc4a // fmul v10.4s, v2.4s, v10.4s
+	WORD $0x6e2bdc6b // fmul v11.4s, v3.4s, v11.4s
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x6e36dd4a // fmul v10.4s, v10.4s, v22.4s
+	WORD $0x6e37dd6b // fmul v11.4s, v11.4s, v23.4s
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
 	FMOVQ F8, 0(R0)
 	FMOVQ F9, 16(R0)
 	FMOVQ F10, 32(R0)
 	FMOVQ F11, 48(R0)
-	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
-	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
-	WORD $0x6e22dcc2 // fmul v2.4s, v6.4s, v2.4s
-	WORD $0x6e23dce3 // fmul v3.4s, v7.4s, v3.4s
 	FMOVQ F0, 0(R1)
 	FMOVQ F1, 16(R1)
 	FMOVQ F2, 32(R1)
 	FMOVQ F3, 48(R1)
-	ADD $64, R3, R3
 	ADD $64, R2, R2
+	ADD $64, R3, R3
 	ADD $64, R4, R4
 	ADD $64, R0, R0
 	ADD $64, R1, R1
@@ -1492,6 +1492,1084 @@ loop1:
 	ADD $32, R0, R0
 	SUB $16, R2, R2
 	CBNZ R2, loop1
+end1:
+	RET
+
+// func addNarrowNEON(y *uint16, z *float32, x *uint16, n int)
+TEXT ·addNarrowNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD z+8(FP), R1
+	MOVD x+16(FP), R2
+	MOVD n+24(FP), R3
+	CBZ R3, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVS number<>+92(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
+	FMOVQ 0(R2), F5
+	WORD $0x2e6138a4 // shll v4.4s, v5.4h, #16
+	WORD $0x6e6138a5 // shll2 v5.4s, v5.8h, #16
+	FMOVQ 16(R2), F7
+	WORD $0x2e6138e6 // shll v6.4s, v7.4h, #16
+	WORD $0x6e6138e7 // shll2 v7.4s, v7.8h, #16
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R0)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R0)
+	ADD $64, R1, R1
+	ADD $32, R2, R2
+	ADD $32, R0, R0
+	SUB $16, R3, R3
+	CBNZ R3, loop1
+end1:
+	RET
+
+// func swigluNarrowNEON(y *uint16, a, u *float32, n int)
+TEXT ·swigluNarrowNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD u+16(FP), R2
+	MOVD n+24(FP), R3
+	CBZ R3, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVQ 0(R2), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 32(R2), F6
+	FMOVQ 48(R2), F7
+	WORD $0x6f300488 // ushr v8.4s, v4.4s, #16
+	WORD $0x6f3004a9 // ushr v9.4s, v5.4s, #16
+	WORD $0x6f3004ca // ushr v10.4s, v6.4s, #16
+	WORD $0x6f3004eb // ushr v11.4s, v7.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
+	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
+	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
+	WORD $0x4e3f1d6b // and v11.16b, v11.16b, v31.16b
+	WORD $0x4ea88488 // add v8.4s, v4.4s, v8.4s
+	WORD $0x4ea984a9 // add v9.4s, v5.4s, v9.4s
+	WORD $0x4eaa84ca // add v10.4s, v6.4s, v10.4s
+	WORD $0x4eab84eb // add v11.4s, v7.4s, v11.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8508 // add v8.4s, v8.4s, v31.4s
+	WORD $0x4ebf8529 // add v9.4s, v9.4s, v31.4s
+	WORD $0x4ebf854a // add v10.4s, v10.4s, v31.4s
+	WORD $0x4ebf856b // add v11.4s, v11.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c8c // orr v12.16b, v4.16b, v31.16b
+	WORD $0x4ebf1cad // orr v13.16b, v5.16b, v31.16b
+	WORD $0x4ebf1cce // orr v14.16b, v6.16b, v31.16b
+	WORD $0x4ebf1cef // orr v15.16b, v7.16b, v31.16b
+	WORD $0x4e24e49d // fcmeq v29.4s, v4.4s, v4.4s
+	WORD $0x6e6c1d1d // bsl v29.16b, v8.16b, v12.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4e25e4bd // fcmeq v29.4s, v5.4s, v5.4s
+	WORD $0x6e6d1d3d // bsl v29.16b, v9.16b, v13.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4e26e4dd // fcmeq v29.4s, v6.4s, v6.4s
+	WORD $0x6e6e1d5d // bsl v29.16b, v10.16b, v14.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4e27e4fd // fcmeq v29.4s, v7.4s, v7.4s
+	WORD $0x6e6f1d7d // bsl v29.16b, v11.16b, v15.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	FMOVS number<>+92(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
+	FMOVS number<>+92(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	FMOVS number<>+4(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
+	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x6ebfe43d // fcmgt v29.4s, v1.4s, v31.4s
+	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x6ebfe45d // fcmgt v29.4s, v2.4s, v31.4s
+	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
+	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVS number<>+0(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
+	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
+	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
+	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
+	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVS number<>+8(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+12(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd2d // fmla v13.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
+	FMOVS number<>+12(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
+	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
+	WORD $0x4ebfd5d2 // fsub v18.4s, v14.4s, v31.4s
+	WORD $0x4ebfd5f3 // fsub v19.4s, v15.4s, v31.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	FMOVS number<>+20(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce08 // fmla v8.4s, v16.4s, v31.4s
+	WORD $0x4e3fce29 // fmla v9.4s, v17.4s, v31.4s
+	WORD $0x4e3fce4a // fmla v10.4s, v18.4s, v31.4s
+	WORD $0x4e3fce6b // fmla v11.4s, v19.4s, v31.4s
+	FMOVS number<>+16(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce08 // fmla v8.4s, v16.4s, v31.4s
+	WORD $0x4e3fce29 // fmla v9.4s, v17.4s, v31.4s
+	WORD $0x4e3fce4a // fmla v10.4s, v18.4s, v31.4s
+	WORD $0x4e3fce6b // fmla v11.4s, v19.4s, v31.4s
+	FMOVS number<>+24(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+28(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd10 // fmla v16.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fd1 // orr v17.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd31 // fmla v17.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fd2 // orr v18.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd52 // fmla v18.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fd3 // orr v19.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd73 // fmla v19.4s, v11.4s, v31.4s
+	FMOVS number<>+32(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	FMOVS number<>+36(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e28ce90 // fmla v16.4s, v20.4s, v8.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e29ceb1 // fmla v17.4s, v21.4s, v9.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2aced2 // fmla v18.4s, v22.4s, v10.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2bcef3 // fmla v19.4s, v23.4s, v11.4s
+	FMOVS number<>+40(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	FMOVS number<>+44(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e28ce90 // fmla v16.4s, v20.4s, v8.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e29ceb1 // fmla v17.4s, v21.4s, v9.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2aced2 // fmla v18.4s, v22.4s, v10.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2bcef3 // fmla v19.4s, v23.4s, v11.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	WORD $0x6e2cde88 // fmul v8.4s, v20.4s, v12.4s
+	WORD $0x6e2ddea9 // fmul v9.4s, v21.4s, v13.4s
+	WORD $0x6e2edeca // fmul v10.4s, v22.4s, v14.4s
+	WORD $0x6e2fdeeb // fmul v11.4s, v23.4s, v15.4s
+	FMOVS number<>+52(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+48(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd2d // fmla v13.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
+	WORD $0x6e2cfc00 // fdiv v0.4s, v0.4s, v12.4s
+	WORD $0x6e2dfc21 // fdiv v1.4s, v1.4s, v13.4s
+	WORD $0x6e2efc42 // fdiv v2.4s, v2.4s, v14.4s
+	WORD $0x6e2ffc63 // fdiv v3.4s, v3.4s, v15.4s
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R0)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R0)
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $32, R0, R0
+	SUB $16, R3, R3
+	CBNZ R3, loop1
+end1:
+	RET
+
+// func swigluKeepNEON(p, q, y *uint16, a, u *float32, n int)
+TEXT ·swigluKeepNEON(SB), NOSPLIT, $0-48
+	MOVD p+0(FP), R0
+	MOVD q+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD a+24(FP), R3
+	MOVD u+32(FP), R4
+	MOVD n+40(FP), R5
+	CBZ R5, end1
+loop1:
+	FMOVQ 0(R3), F0
+	FMOVQ 16(R3), F1
+	FMOVQ 32(R3), F2
+	FMOVQ 48(R3), F3
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVQ 0(R4), F4
+	FMOVQ 16(R4), F5
+	FMOVQ 32(R4), F6
+	FMOVQ 48(R4), F7
+	WORD $0x6f300488 // ushr v8.4s, v4.4s, #16
+	WORD $0x6f3004a9 // ushr v9.4s, v5.4s, #16
+	WORD $0x6f3004ca // ushr v10.4s, v6.4s, #16
+	WORD $0x6f3004eb // ushr v11.4s, v7.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
+	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
+	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
+	WORD $0x4e3f1d6b // and v11.16b, v11.16b, v31.16b
+	WORD $0x4ea88488 // add v8.4s, v4.4s, v8.4s
+	WORD $0x4ea984a9 // add v9.4s, v5.4s, v9.4s
+	WORD $0x4eaa84ca // add v10.4s, v6.4s, v10.4s
+	WORD $0x4eab84eb // add v11.4s, v7.4s, v11.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8508 // add v8.4s, v8.4s, v31.4s
+	WORD $0x4ebf8529 // add v9.4s, v9.4s, v31.4s
+	WORD $0x4ebf854a // add v10.4s, v10.4s, v31.4s
+	WORD $0x4ebf856b // add v11.4s, v11.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c8c // orr v12.16b, v4.16b, v31.16b
+	WORD $0x4ebf1cad // orr v13.16b, v5.16b, v31.16b
+	WORD $0x4ebf1cce // orr v14.16b, v6.16b, v31.16b
+	WORD $0x4ebf1cef // orr v15.16b, v7.16b, v31.16b
+	WORD $0x4e24e49d // fcmeq v29.4s, v4.4s, v4.4s
+	WORD $0x6e6c1d1d // bsl v29.16b, v8.16b, v12.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4e25e4bd // fcmeq v29.4s, v5.4s, v5.4s
+	WORD $0x6e6d1d3d // bsl v29.16b, v9.16b, v13.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4e26e4dd // fcmeq v29.4s, v6.4s, v6.4s
+	WORD $0x6e6e1d5d // bsl v29.16b, v10.16b, v14.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4e27e4fd // fcmeq v29.4s, v7.4s, v7.4s
+	WORD $0x6e6f1d7d // bsl v29.16b, v11.16b, v15.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R0)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R0)
+	WORD $0x4e45589f // uzp2 v31.8h, v4.8h, v5.8h
+	FMOVQ F31, 0(R1)
+	WORD $0x4e4758df // uzp2 v31.8h, v6.8h, v7.8h
+	FMOVQ F31, 16(R1)
+	FMOVS number<>+92(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
+	FMOVS number<>+92(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	FMOVS number<>+4(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe41d // fcmgt v29.4s, v0.4s, v31.4s
+	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x6ebfe43d // fcmgt v29.4s, v1.4s, v31.4s
+	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x6ebfe45d // fcmgt v29.4s, v2.4s, v31.4s
+	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x6ebfe47d // fcmgt v29.4s, v3.4s, v31.4s
+	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVS number<>+0(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ea8e7fd // fcmgt v29.4s, v31.4s, v8.4s
+	WORD $0x6e681ffd // bsl v29.16b, v31.16b, v8.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x6ea9e7fd // fcmgt v29.4s, v31.4s, v9.4s
+	WORD $0x6e691ffd // bsl v29.16b, v31.16b, v9.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x6eaae7fd // fcmgt v29.4s, v31.4s, v10.4s
+	WORD $0x6e6a1ffd // bsl v29.16b, v31.16b, v10.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x6eabe7fd // fcmgt v29.4s, v31.4s, v11.4s
+	WORD $0x6e6b1ffd // bsl v29.16b, v31.16b, v11.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVS number<>+8(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+12(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd2d // fmla v13.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
+	FMOVS number<>+12(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfd590 // fsub v16.4s, v12.4s, v31.4s
+	WORD $0x4ebfd5b1 // fsub v17.4s, v13.4s, v31.4s
+	WORD $0x4ebfd5d2 // fsub v18.4s, v14.4s, v31.4s
+	WORD $0x4ebfd5f3 // fsub v19.4s, v15.4s, v31.4s
+	WORD $0x4f37558c // shl v12.4s, v12.4s, #23
+	WORD $0x4f3755ad // shl v13.4s, v13.4s, #23
+	WORD $0x4f3755ce // shl v14.4s, v14.4s, #23
+	WORD $0x4f3755ef // shl v15.4s, v15.4s, #23
+	FMOVS number<>+20(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce08 // fmla v8.4s, v16.4s, v31.4s
+	WORD $0x4e3fce29 // fmla v9.4s, v17.4s, v31.4s
+	WORD $0x4e3fce4a // fmla v10.4s, v18.4s, v31.4s
+	WORD $0x4e3fce6b // fmla v11.4s, v19.4s, v31.4s
+	FMOVS number<>+16(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce08 // fmla v8.4s, v16.4s, v31.4s
+	WORD $0x4e3fce29 // fmla v9.4s, v17.4s, v31.4s
+	WORD $0x4e3fce4a // fmla v10.4s, v18.4s, v31.4s
+	WORD $0x4e3fce6b // fmla v11.4s, v19.4s, v31.4s
+	FMOVS number<>+24(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+28(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd10 // fmla v16.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fd1 // orr v17.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd31 // fmla v17.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fd2 // orr v18.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd52 // fmla v18.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fd3 // orr v19.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd73 // fmla v19.4s, v11.4s, v31.4s
+	FMOVS number<>+32(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	FMOVS number<>+36(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e28ce90 // fmla v16.4s, v20.4s, v8.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e29ceb1 // fmla v17.4s, v21.4s, v9.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2aced2 // fmla v18.4s, v22.4s, v10.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2bcef3 // fmla v19.4s, v23.4s, v11.4s
+	FMOVS number<>+40(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	FMOVS number<>+44(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff0 // orr v16.16b, v31.16b, v31.16b
+	WORD $0x4e28ce90 // fmla v16.4s, v20.4s, v8.4s
+	WORD $0x4ebf1ff1 // orr v17.16b, v31.16b, v31.16b
+	WORD $0x4e29ceb1 // fmla v17.4s, v21.4s, v9.4s
+	WORD $0x4ebf1ff2 // orr v18.16b, v31.16b, v31.16b
+	WORD $0x4e2aced2 // fmla v18.4s, v22.4s, v10.4s
+	WORD $0x4ebf1ff3 // orr v19.16b, v31.16b, v31.16b
+	WORD $0x4e2bcef3 // fmla v19.4s, v23.4s, v11.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e28ce14 // fmla v20.4s, v16.4s, v8.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e29ce35 // fmla v21.4s, v17.4s, v9.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ace56 // fmla v22.4s, v18.4s, v10.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2bce77 // fmla v23.4s, v19.4s, v11.4s
+	WORD $0x6e2cde88 // fmul v8.4s, v20.4s, v12.4s
+	WORD $0x6e2ddea9 // fmul v9.4s, v21.4s, v13.4s
+	WORD $0x6e2edeca // fmul v10.4s, v22.4s, v14.4s
+	WORD $0x6e2fdeeb // fmul v11.4s, v23.4s, v15.4s
+	FMOVS number<>+52(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+48(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fcc // orr v12.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd0c // fmla v12.4s, v8.4s, v31.4s
+	WORD $0x4ebe1fcd // orr v13.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd2d // fmla v13.4s, v9.4s, v31.4s
+	WORD $0x4ebe1fce // orr v14.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd4e // fmla v14.4s, v10.4s, v31.4s
+	WORD $0x4ebe1fcf // orr v15.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd6f // fmla v15.4s, v11.4s, v31.4s
+	WORD $0x6e2cfc00 // fdiv v0.4s, v0.4s, v12.4s
+	WORD $0x6e2dfc21 // fdiv v1.4s, v1.4s, v13.4s
+	WORD $0x6e2efc42 // fdiv v2.4s, v2.4s, v14.4s
+	WORD $0x6e2ffc63 // fdiv v3.4s, v3.4s, v15.4s
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R2)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R2)
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	ADD $32, R2, R2
+	SUB $16, R5, R5
+	CBNZ R5, loop1
+end1:
+	RET
+
+// func swigluGradNarrowNEON(d, e *uint16, dy *float32, a, u *uint16, n int)
+TEXT ·swigluGradNarrowNEON(SB), NOSPLIT, $0-48
+	MOVD d+0(FP), R0
+	MOVD e+8(FP), R1
+	MOVD dy+16(FP), R2
+	MOVD a+24(FP), R3
+	MOVD u+32(FP), R4
+	MOVD n+40(FP), R5
+	CBZ R5, end1
+loop1:
+	FMOVQ 0(R2), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 32(R2), F2
+	FMOVQ 48(R2), F3
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVS number<>+92(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
+	FMOVQ 0(R3), F5
+	WORD $0x2e6138a4 // shll v4.4s, v5.4h, #16
+	WORD $0x6e6138a5 // shll2 v5.4s, v5.8h, #16
+	FMOVQ 16(R3), F7
+	WORD $0x2e6138e6 // shll v6.4s, v7.4h, #16
+	WORD $0x6e6138e7 // shll2 v7.4s, v7.8h, #16
+	FMOVQ 0(R4), F9
+	WORD $0x2e613928 // shll v8.4s, v9.4h, #16
+	WORD $0x6e613929 // shll2 v9.4s, v9.8h, #16
+	FMOVQ 16(R4), F11
+	WORD $0x2e61396a // shll v10.4s, v11.4h, #16
+	WORD $0x6e61396b // shll2 v11.4s, v11.8h, #16
+	FMOVS number<>+4(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe49d // fcmgt v29.4s, v4.4s, v31.4s
+	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
+	WORD $0x4ebd1fac // orr v12.16b, v29.16b, v29.16b
+	WORD $0x6ebfe4bd // fcmgt v29.4s, v5.4s, v31.4s
+	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
+	WORD $0x4ebd1fad // orr v13.16b, v29.16b, v29.16b
+	WORD $0x6ebfe4dd // fcmgt v29.4s, v6.4s, v31.4s
+	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
+	WORD $0x4ebd1fae // orr v14.16b, v29.16b, v29.16b
+	WORD $0x6ebfe4fd // fcmgt v29.4s, v7.4s, v31.4s
+	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
+	WORD $0x4ebd1faf // orr v15.16b, v29.16b, v29.16b
+	FMOVS number<>+0(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6eace7fd // fcmgt v29.4s, v31.4s, v12.4s
+	WORD $0x6e6c1ffd // bsl v29.16b, v31.16b, v12.16b
+	WORD $0x4ebd1fac // orr v12.16b, v29.16b, v29.16b
+	WORD $0x6eade7fd // fcmgt v29.4s, v31.4s, v13.4s
+	WORD $0x6e6d1ffd // bsl v29.16b, v31.16b, v13.16b
+	WORD $0x4ebd1fad // orr v13.16b, v29.16b, v29.16b
+	WORD $0x6eaee7fd // fcmgt v29.4s, v31.4s, v14.4s
+	WORD $0x6e6e1ffd // bsl v29.16b, v31.16b, v14.16b
+	WORD $0x4ebd1fae // orr v14.16b, v29.16b, v29.16b
+	WORD $0x6eafe7fd // fcmgt v29.4s, v31.4s, v15.4s
+	WORD $0x6e6f1ffd // bsl v29.16b, v31.16b, v15.16b
+	WORD $0x4ebd1faf // orr v15.16b, v29.16b, v29.16b
+	FMOVS number<>+8(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+12(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd90 // fmla v16.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd1 // orr v17.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb1 // fmla v17.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd2 // orr v18.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd2 // fmla v18.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd3 // orr v19.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf3 // fmla v19.4s, v15.4s, v31.4s
+	FMOVS number<>+12(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebfd614 // fsub v20.4s, v16.4s, v31.4s
+	WORD $0x4ebfd635 // fsub v21.4s, v17.4s, v31.4s
+	WORD $0x4ebfd656 // fsub v22.4s, v18.4s, v31.4s
+	WORD $0x4ebfd677 // fsub v23.4s, v19.4s, v31.4s
+	WORD $0x4f375610 // shl v16.4s, v16.4s, #23
+	WORD $0x4f375631 // shl v17.4s, v17.4s, #23
+	WORD $0x4f375652 // shl v18.4s, v18.4s, #23
+	WORD $0x4f375673 // shl v19.4s, v19.4s, #23
+	FMOVS number<>+20(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce8c // fmla v12.4s, v20.4s, v31.4s
+	WORD $0x4e3fcead // fmla v13.4s, v21.4s, v31.4s
+	WORD $0x4e3fcece // fmla v14.4s, v22.4s, v31.4s
+	WORD $0x4e3fceef // fmla v15.4s, v23.4s, v31.4s
+	FMOVS number<>+16(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fce8c // fmla v12.4s, v20.4s, v31.4s
+	WORD $0x4e3fcead // fmla v13.4s, v21.4s, v31.4s
+	WORD $0x4e3fcece // fmla v14.4s, v22.4s, v31.4s
+	WORD $0x4e3fceef // fmla v15.4s, v23.4s, v31.4s
+	FMOVS number<>+24(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+28(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd4 // orr v20.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd94 // fmla v20.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd5 // orr v21.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb5 // fmla v21.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd6 // orr v22.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd6 // fmla v22.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd7 // orr v23.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf7 // fmla v23.4s, v15.4s, v31.4s
+	FMOVS number<>+32(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff8 // orr v24.16b, v31.16b, v31.16b
+	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
+	WORD $0x4ebf1ff9 // orr v25.16b, v31.16b, v31.16b
+	WORD $0x4e2dceb9 // fmla v25.4s, v21.4s, v13.4s
+	WORD $0x4ebf1ffa // orr v26.16b, v31.16b, v31.16b
+	WORD $0x4e2eceda // fmla v26.4s, v22.4s, v14.4s
+	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
+	WORD $0x4e2fcefb // fmla v27.4s, v23.4s, v15.4s
+	FMOVS number<>+36(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e2ccf14 // fmla v20.4s, v24.4s, v12.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e2dcf35 // fmla v21.4s, v25.4s, v13.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ecf56 // fmla v22.4s, v26.4s, v14.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2fcf77 // fmla v23.4s, v27.4s, v15.4s
+	FMOVS number<>+40(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff8 // orr v24.16b, v31.16b, v31.16b
+	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
+	WORD $0x4ebf1ff9 // orr v25.16b, v31.16b, v31.16b
+	WORD $0x4e2dceb9 // fmla v25.4s, v21.4s, v13.4s
+	WORD $0x4ebf1ffa // orr v26.16b, v31.16b, v31.16b
+	WORD $0x4e2eceda // fmla v26.4s, v22.4s, v14.4s
+	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
+	WORD $0x4e2fcefb // fmla v27.4s, v23.4s, v15.4s
+	FMOVS number<>+44(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff4 // orr v20.16b, v31.16b, v31.16b
+	WORD $0x4e2ccf14 // fmla v20.4s, v24.4s, v12.4s
+	WORD $0x4ebf1ff5 // orr v21.16b, v31.16b, v31.16b
+	WORD $0x4e2dcf35 // fmla v21.4s, v25.4s, v13.4s
+	WORD $0x4ebf1ff6 // orr v22.16b, v31.16b, v31.16b
+	WORD $0x4e2ecf56 // fmla v22.4s, v26.4s, v14.4s
+	WORD $0x4ebf1ff7 // orr v23.16b, v31.16b, v31.16b
+	WORD $0x4e2fcf77 // fmla v23.4s, v27.4s, v15.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1ff8 // orr v24.16b, v31.16b, v31.16b
+	WORD $0x4e2cce98 // fmla v24.4s, v20.4s, v12.4s
+	WORD $0x4ebf1ff9 // orr v25.16b, v31.16b, v31.16b
+	WORD $0x4e2dceb9 // fmla v25.4s, v21.4s, v13.4s
+	WORD $0x4ebf1ffa // orr v26.16b, v31.16b, v31.16b
+	WORD $0x4e2eceda // fmla v26.4s, v22.4s, v14.4s
+	WORD $0x4ebf1ffb // orr v27.16b, v31.16b, v31.16b
+	WORD $0x4e2fcefb // fmla v27.4s, v23.4s, v15.4s
+	WORD $0x6e30df0c // fmul v12.4s, v24.4s, v16.4s
+	WORD $0x6e31df2d // fmul v13.4s, v25.4s, v17.4s
+	WORD $0x6e32df4e // fmul v14.4s, v26.4s, v18.4s
+	WORD $0x6e33df6f // fmul v15.4s, v27.4s, v19.4s
+	FMOVS number<>+52(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+48(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd0 // orr v16.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd90 // fmla v16.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd1 // orr v17.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb1 // fmla v17.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd2 // orr v18.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd2 // fmla v18.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd3 // orr v19.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf3 // fmla v19.4s, v15.4s, v31.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e30fff0 // fdiv v16.4s, v31.4s, v16.4s
+	WORD $0x6e31fff1 // fdiv v17.4s, v31.4s, v17.4s
+	WORD $0x6e32fff2 // fdiv v18.4s, v31.4s, v18.4s
+	WORD $0x6e33fff3 // fdiv v19.4s, v31.4s, v19.4s
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x6e24dd8c // fmul v12.4s, v12.4s, v4.4s
+	WORD $0x6e25ddad // fmul v13.4s, v13.4s, v5.4s
+	WORD $0x6e26ddce // fmul v14.4s, v14.4s, v6.4s
+	WORD $0x6e27ddef // fmul v15.4s, v15.4s, v7.4s
+	FMOVS number<>+52(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	FMOVS number<>+48(SB), F30
+	WORD $0x4e0407de // dup v30.4s, v30.s[0]
+	WORD $0x4ebe1fd4 // orr v20.16b, v30.16b, v30.16b
+	WORD $0x4e3fcd94 // fmla v20.4s, v12.4s, v31.4s
+	WORD $0x4ebe1fd5 // orr v21.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdb5 // fmla v21.4s, v13.4s, v31.4s
+	WORD $0x4ebe1fd6 // orr v22.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdd6 // fmla v22.4s, v14.4s, v31.4s
+	WORD $0x4ebe1fd7 // orr v23.16b, v30.16b, v30.16b
+	WORD $0x4e3fcdf7 // fmla v23.4s, v15.4s, v31.4s
+	WORD $0x6e20de00 // fmul v0.4s, v16.4s, v0.4s
+	WORD $0x6e21de21 // fmul v1.4s, v17.4s, v1.4s
+	WORD $0x6e22de42 // fmul v2.4s, v18.4s, v2.4s
+	WORD $0x6e23de63 // fmul v3.4s, v19.4s, v3.4s
+	WORD $0x6e28dc08 // fmul v8.4s, v0.4s, v8.4s
+	WORD $0x6e29dc29 // fmul v9.4s, v1.4s, v9.4s
+	WORD $0x6e2adc4a // fmul v10.4s, v2.4s, v10.4s
+	WORD $0x6e2bdc6b // fmul v11.4s, v3.4s, v11.4s
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x6e36dd4a // fmul v10.4s, v10.4s, v22.4s
+	WORD $0x6e37dd6b // fmul v11.4s, v11.4s, v23.4s
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x6f300504 // ushr v4.4s, v8.4s, #16
+	WORD $0x6f300525 // ushr v5.4s, v9.4s, #16
+	WORD $0x6f300546 // ushr v6.4s, v10.4s, #16
+	WORD $0x6f300567 // ushr v7.4s, v11.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48504 // add v4.4s, v8.4s, v4.4s
+	WORD $0x4ea58525 // add v5.4s, v9.4s, v5.4s
+	WORD $0x4ea68546 // add v6.4s, v10.4s, v6.4s
+	WORD $0x4ea78567 // add v7.4s, v11.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1d0c // orr v12.16b, v8.16b, v31.16b
+	WORD $0x4ebf1d2d // orr v13.16b, v9.16b, v31.16b
+	WORD $0x4ebf1d4e // orr v14.16b, v10.16b, v31.16b
+	WORD $0x4ebf1d6f // orr v15.16b, v11.16b, v31.16b
+	WORD $0x4e28e51d // fcmeq v29.4s, v8.4s, v8.4s
+	WORD $0x6e6c1c9d // bsl v29.16b, v4.16b, v12.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4e29e53d // fcmeq v29.4s, v9.4s, v9.4s
+	WORD $0x6e6d1cbd // bsl v29.16b, v5.16b, v13.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4e2ae55d // fcmeq v29.4s, v10.4s, v10.4s
+	WORD $0x6e6e1cdd // bsl v29.16b, v6.16b, v14.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4e2be57d // fcmeq v29.4s, v11.4s, v11.4s
+	WORD $0x6e6f1cfd // bsl v29.16b, v7.16b, v15.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	WORD $0x4e45589f // uzp2 v31.8h, v4.8h, v5.8h
+	FMOVQ F31, 0(R0)
+	WORD $0x4e4758df // uzp2 v31.8h, v6.8h, v7.8h
+	FMOVQ F31, 16(R0)
+	WORD $0x6f300404 // ushr v4.4s, v0.4s, #16
+	WORD $0x6f300425 // ushr v5.4s, v1.4s, #16
+	WORD $0x6f300446 // ushr v6.4s, v2.4s, #16
+	WORD $0x6f300467 // ushr v7.4s, v3.4s, #16
+	FMOVS number<>+80(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea48404 // add v4.4s, v0.4s, v4.4s
+	WORD $0x4ea58425 // add v5.4s, v1.4s, v5.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea78467 // add v7.4s, v3.4s, v7.4s
+	FMOVS number<>+84(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf8484 // add v4.4s, v4.4s, v31.4s
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x4ebf84e7 // add v7.4s, v7.4s, v31.4s
+	FMOVS number<>+88(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1c08 // orr v8.16b, v0.16b, v31.16b
+	WORD $0x4ebf1c29 // orr v9.16b, v1.16b, v31.16b
+	WORD $0x4ebf1c4a // orr v10.16b, v2.16b, v31.16b
+	WORD $0x4ebf1c6b // orr v11.16b, v3.16b, v31.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4e41581f // uzp2 v31.8h, v0.8h, v1.8h
+	FMOVQ F31, 0(R1)
+	WORD $0x4e43585f // uzp2 v31.8h, v2.8h, v3.8h
+	FMOVQ F31, 16(R1)
+	ADD $64, R2, R2
+	ADD $32, R3, R3
+	ADD $32, R4, R4
+	ADD $32, R0, R0
+	ADD $32, R1, R1
+	SUB $16, R5, R5
+	CBNZ R5, loop1
 end1:
 	RET
 

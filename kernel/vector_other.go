@@ -73,6 +73,22 @@ func atNarrowRandom(l Level, y *uint16, x *float32, r *uint16, n int) {
 func atExpNarrow(l Level, y *uint16, x *float32, n int, c float32) {
 }
 
+// atAddNarrow: y = z + x; z and the sum are rounded to nearest even.
+func atAddNarrow(l Level, y *uint16, z *float32, x *uint16, n int) {
+}
+
+// atSwigluNarrow: y = a/(1+e^−a)·u; a, u and y are rounded to nearest even.
+func atSwigluNarrow(l Level, y *uint16, a, u *float32, n int) {
+}
+
+// atSwigluKeep: p, q, y = a, u, a/(1+e^−a)·u; all are rounded to nearest even.
+func atSwigluKeep(l Level, p, q, y *uint16, a, u *float32, n int) {
+}
+
+// atSwigluGradNarrow: d, e as swigluGrad; dy, d and e are rounded to nearest even.
+func atSwigluGradNarrow(l Level, d, e *uint16, dy *float32, a, u *uint16, n int) {
+}
+
 // atAddWide: y += x.
 func atAddWide(l Level, y *float32, x *uint16, n int) {
 }

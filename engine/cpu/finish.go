@@ -81,15 +81,17 @@ func (p *multiplier) added(l *lowering) func(worker int, c cell) {
 		z, scratch := cut(p.scratch(worker), c.m*c.n)
 		p.multiply(z, c.n, 0, c, scratch)
 		bias(z, c.n, 0, c, scratch)
-		p.round(z)
 		for r := range c.m {
 			at, row := (c.i+r)*p.cols+c.j, z[r*c.n:][:c.n]
-			a, b := x.Load(p.level, scratch, at, c.n), row
+			if p.half {
+				p.level.AddNarrow(y.BF16[at:][:c.n], row, x.BF16[at:][:c.n])
+				continue
+			}
+			a, b := x.F32[at:][:c.n], row
 			if first {
 				a, b = b, a
 			}
-			p.level.Add(y.Room(row, at, c.n), a, b)
-			y.Store(p.level, row, at)
+			p.level.Add(y.F32[at:][:c.n], a, b)
 		}
 	}
 }
@@ -143,27 +145,22 @@ func (p *multiplier) gated(l *lowering) func(worker int, c cell) {
 			p.multiply(half, 2*c.n, part, c, scratch)
 			bias(half, 2*c.n, part, c, scratch)
 		}
-		p.round(z)
 		for r := range c.m {
-			row, at := z[2*r*c.n:][:2*c.n], (c.i+r)*p.cols+c.j
-			if stored {
-				at := 2*(c.i+r)*p.cols + c.j
-				p.put(x, row[:c.n], at)
-				p.put(x, row[c.n:], at+p.cols)
+			row, at, gate := z[2*r*c.n:][:2*c.n], (c.i+r)*p.cols+c.j, 2*(c.i+r)*p.cols+c.j
+			switch {
+			case p.half && stored:
+				g, v := x.BF16[gate:][:c.n], x.BF16[gate+p.cols:][:c.n]
+				p.level.SwiGLUNarrow(g, v, y.BF16[at:][:c.n], row[:c.n], row[c.n:])
+				continue
+			case p.half:
+				p.level.SwiGLUNarrow(nil, nil, y.BF16[at:][:c.n], row[:c.n], row[c.n:])
+				continue
+			case stored:
+				copy(x.F32[gate:], row[:c.n])
+				copy(x.F32[gate+p.cols:], row[c.n:])
 			}
-			out := y.Room(scratch, at, c.n)
-			p.level.SwiGLU(out, row, c.n)
-			y.Store(p.level, out, at)
+			p.level.SwiGLU(y.F32[at:][:c.n], row, c.n)
 		}
-	}
-}
-
-// put copies numbers to their place in x from i on, rounded if they are to be.
-func (p *multiplier) put(x kernel.Numbers, z []float32, i int) {
-	if p.half {
-		x.Store(p.level, z, i)
-	} else {
-		copy(x.F32[i:], z)
 	}
 }
 
@@ -201,25 +198,19 @@ func (p *multiplier) gatedGrad(l *lowering) func(worker int, c cell) {
 		z, scratch := cut(p.scratch(worker), c.m*c.n)
 		pair, scratch := cut(scratch, 2*c.n)
 		p.multiply(z, c.n, 0, c, scratch)
-		p.round(z)
 		for r := range c.m {
 			gate := 2*(c.i+r)*p.cols + c.j
-			up := gate + p.cols
-			p.get(pair[:c.n], x, gate)
-			p.get(pair[c.n:], x, up)
-			p.level.SwiGLUGrad(pair, z[r*c.n:][:c.n], pair, c.n)
-			p.put(dx, pair[:c.n], gate)
-			p.put(dx, pair[c.n:], up)
+			up, du := gate+p.cols, z[r*c.n:][:c.n]
+			if p.half {
+				p.level.SwiGLUGradNarrow(dx.BF16[gate:][:c.n], dx.BF16[up:][:c.n], du, x.BF16[gate:][:c.n], x.BF16[up:][:c.n])
+				continue
+			}
+			copy(pair, x.F32[gate:][:c.n])
+			copy(pair[c.n:], x.F32[up:][:c.n])
+			p.level.SwiGLUGrad(pair, du, pair, c.n)
+			copy(dx.F32[gate:], pair[:c.n])
+			copy(dx.F32[up:], pair[c.n:])
 		}
-	}
-}
-
-// get is the inverse of put.
-func (p *multiplier) get(z []float32, x kernel.Numbers, i int) {
-	if p.half {
-		x.Load(p.level, z, i, len(z))
-	} else {
-		copy(z, x.F32[i:])
 	}
 }
 

@@ -23,7 +23,7 @@ var bf16Kernels = []each{
 	},
 	{
 		name: "round", doc: "y = x, rounded to nearest even.", out: []string{"y"}, in: []string{"x"},
-		compute: func(k *kern) { k.store("y", k.and(nearest(k, k.load("x")), k.bits(0xffff0000))) },
+		compute: func(k *kern) { k.store("y", asWide(k, nearest(k, k.load("x")))) },
 	},
 	{
 		name: "narrowRandom", doc: "y = x, rounded up if the bits that are lost and r exceed 2^16.",
@@ -39,6 +39,42 @@ var bf16Kernels = []each{
 		},
 	},
 	{
+		name: "addNarrow", doc: "y = z + x; z and the sum are rounded to nearest even.",
+		out: []string{"y"}, in: []string{"z", "x"}, words: []string{"y", "x"},
+		compute: func(k *kern) {
+			z := asWide(k, nearest(k, k.load("z")))
+			k.halves("y", nearest(k, k.add(z, k.load("x"))))
+		},
+	},
+	{
+		name: "swigluNarrow", doc: "y = a/(1+e^−a)·u; a, u and y are rounded to nearest even.",
+		out: []string{"y"}, in: []string{"a", "u"}, words: []string{"y"},
+		compute: func(k *kern) {
+			a, u := nearest(k, k.load("a")), nearest(k, k.load("u"))
+			k.halves("y", nearest(k, gated(k, asWide(k, a), asWide(k, u))))
+		},
+	},
+	{
+		name: "swigluKeep", doc: "p, q, y = a, u, a/(1+e^−a)·u; all are rounded to nearest even.",
+		out: []string{"p", "q", "y"}, in: []string{"a", "u"}, words: []string{"p", "q", "y"},
+		compute: func(k *kern) {
+			a, u := nearest(k, k.load("a")), nearest(k, k.load("u"))
+			k.halves("p", a)
+			k.halves("q", u)
+			k.halves("y", nearest(k, gated(k, asWide(k, a), asWide(k, u))))
+		},
+	},
+	{
+		name: "swigluGradNarrow", doc: "d, e as swigluGrad; dy, d and e are rounded to nearest even.",
+		out: []string{"d", "e"}, in: []string{"dy", "a", "u"}, words: []string{"d", "e", "a", "u"},
+		compute: func(k *kern) {
+			dy := asWide(k, nearest(k, k.load("dy")))
+			d, e := gatedGrad(k, dy, k.load("a"), k.load("u"))
+			k.halves("d", nearest(k, d))
+			k.halves("e", nearest(k, e))
+		},
+	},
+	{
 		name: "addWide", doc: "y += x.", both: []string{"y"}, in: []string{"x"}, words: []string{"x"},
 		compute: func(k *kern) { k.store("y", k.add(k.load("y"), k.load("x"))) },
 	},
@@ -48,6 +84,9 @@ var bf16Kernels = []each{
 		compute: normGradW,
 	},
 }
+
+// asWide is the bf16 number in the upper half of x.
+func asWide(k *kern, x *val) *val { return k.and(x, k.bits(0xffff0000)) }
 
 // nearest is x rounded in the upper half of its bits: half of the last place is
 // added, less the smallest bit if the last place is even. The carry goes where it

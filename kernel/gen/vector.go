@@ -160,16 +160,16 @@ var elementwise = []each{
 	},
 	{
 		name: "swiglu", doc: "y = a/(1+e^−a)·u.", out: []string{"y"}, in: []string{"a", "u"},
-		compute: func(k *kern) {
-			a := k.load("a")
-			_, den := logistic(k, a)
-			k.store("y", k.mul(k.div(a, den), k.load("u")))
-		},
+		compute: func(k *kern) { k.store("y", gated(k, k.load("a"), k.load("u"))) },
 	},
 	{
 		name: "swigluGrad", doc: "d = dy·u·σ·(1 + a·(1−σ)) and e = dy·σ·a with σ = 1/(1+e^−a).",
 		out: []string{"d", "e"}, in: []string{"dy", "a", "u"},
-		compute: swigluGrad,
+		compute: func(k *kern) {
+			d, e := gatedGrad(k, k.load("dy"), k.load("a"), k.load("u"))
+			k.store("d", d)
+			k.store("e", e)
+		},
 	},
 	{
 		name: "adamw", doc: "The update of AdamW.",
@@ -201,17 +201,20 @@ func normGradW(k *kern) {
 	k.store("d", k.fma(k.mul(k.load("x"), k.arg("r")), k.load("dy"), k.load("d")))
 }
 
-// swigluGrad: 1−σ is σ·e^−a, without the cancellation of the subtraction; where
+// gated is a/(1+e^−a)·u.
+func gated(k *kern, a, u *val) *val {
+	_, den := logistic(k, a)
+	return k.mul(k.div(a, den), u)
+}
+
+// gatedGrad: 1−σ is σ·e^−a, without the cancellation of the subtraction; where
 // e^−a is beyond float32, σ is 0 and so is the gradient.
-func swigluGrad(k *kern) {
-	a := k.load("a")
+func gatedGrad(k *kern, dy, a, u *val) (d, e *val) {
 	t, den := logistic(k, a)
 	s := k.div(k.number(1), den)
 	f := k.fma(k.mul(k.mul(t, s), a), k.number(2), k.number(1))
-	h := k.mul(s, k.load("dy"))
-	hu := k.mul(h, k.load("u"))
-	k.store("d", k.mul(hu, f))
-	k.store("e", k.mul(h, a))
+	h := k.mul(s, dy)
+	return k.mul(k.mul(h, u), f), k.mul(h, a)
 }
 
 // adamw has the constants in the order of AdamWStep.
