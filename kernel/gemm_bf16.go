@@ -15,8 +15,8 @@ import "unsafe"
 //   - The others widen the operands, which is exact, and multiply as in float32.
 //
 // Parts of k may be added by calls with acc, in order, if each but the last has a
-// length that is a multiple of [Level.Together16]. Everything else that holds in gemm.go holds here: no cut and no
-// packing changes a bit.
+// length that is a multiple of [Level.Together16]. Everything else that holds in
+// gemm.go holds here: no cut and no packing changes a bit.
 
 // Together16 is how many steps of k products of bf16 take at once.
 func (l Level) Together16() int {

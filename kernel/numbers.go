@@ -96,15 +96,6 @@ func (x Numbers) PackNN(l Level, panels []float32, n, k, ld int) {
 	}
 }
 
-// StageScratch is the number of elements of scratch that MultiplyN and MultiplyT
-// of such numbers take.
-func (x Numbers) StageScratch(l Level) int {
-	if x.Half() {
-		return l.StageScratch16()
-	}
-	return 0
-}
-
 // MultiplyN is [Level.MultiplyN] or MultiplyN16 of the left operand x.
 func (x Numbers) MultiplyN(l Level, c, panels []float32, m, n, k, ldc, ld int, acc bool, scratch []float32) {
 	if x.Half() {
@@ -121,14 +112,6 @@ func (x Numbers) MultiplyT(l Level, c, panels []float32, m, n, k, ldc, ld int, a
 	} else {
 		l.MultiplyT(c, x.F32, panels, m, n, k, ldc, ld, acc)
 	}
-}
-
-// GemmScratch is the number of elements of scratch that GemmNT and GemmNN take.
-func (x Numbers) GemmScratch(l Level) int {
-	if x.Half() {
-		return l.GemmScratch16()
-	}
-	return l.GemmScratch()
 }
 
 // GemmNT is [Level.GemmNT] or GemmNT16 of x and y, of one type.

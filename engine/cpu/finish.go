@@ -48,7 +48,7 @@ func (p *multiplier) store(y kernel.Numbers, z []float32, ld int, c cell) {
 	}
 }
 
-// round rounds what an op has made, for the next one.
+// round rounds what an op has made, for the next one; in float32 it does nothing.
 func (p *multiplier) round(z []float32) { p.x.Round(p.level, z) }
 
 // bias adds the step's bias to a cell of a part, nothing if it has none.
@@ -106,9 +106,7 @@ func (p *multiplier) rotated(l *lowering) func(worker int, c cell) {
 		z, ld, scratch := p.place(y, c, p.scratch(worker))
 		p.multiply(z, ld, 0, c, scratch)
 		bias(z, ld, 0, c, scratch)
-		if p.half {
-			p.round(z)
-		}
+		p.round(z)
 		turn(kernel.Numbers{F32: z}, ld, c.i, c.m, (min(c.j+c.n, turned)-c.j)/K, nil)
 		p.store(y, z, ld, c)
 	}

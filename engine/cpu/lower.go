@@ -192,21 +192,21 @@ func (d *desk) take(n int) (x []float32) {
 	return x
 }
 
-// read is n numbers from i on.
-func (d *desk) read(x kernel.Numbers, i, n int) []float32 {
+// takeFor is take for n numbers that are not worked on in their place, nil for others.
+func (d *desk) takeFor(x kernel.Numbers, n int) []float32 {
 	if !x.Half() {
-		return x.F32[i:][:n:n]
-	}
-	return x.Load(d.level, d.take(n), i, n)
-}
-
-// room is where to make n numbers from i on; x.Store puts them in their place.
-func (d *desk) room(x kernel.Numbers, i, n int) []float32 {
-	if !x.Half() {
-		return x.F32[i:][:n:n]
+		return nil
 	}
 	return d.take(n)
 }
+
+// read is n numbers from i on.
+func (d *desk) read(x kernel.Numbers, i, n int) []float32 {
+	return x.Load(d.level, d.takeFor(x, n), i, n)
+}
+
+// room is where to make n numbers from i on; x.Store puts them in their place.
+func (d *desk) room(x kernel.Numbers, i, n int) []float32 { return x.Room(d.takeFor(x, n), i, n) }
 
 // flatNeeds is the scratch of elementwise work.
 func flatNeeds(_ *schedule, st *step) {

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,26 +62,8 @@ func TestDirectives(t *testing.T) {
 // TestAMXAssembler compares the encodings of all tiles, registers and lengths of
 // displacements with those of GNU as, where it is installed.
 func TestAMXAssembler(t *testing.T) {
-	as, err := exec.LookPath("as")
-	if err != nil {
-		t.Skip("no GNU as")
-	}
 	source, want := amxSource()
-	dir := t.TempDir()
-	in, out := filepath.Join(dir, "x.s"), filepath.Join(dir, "x.o")
-	if err := os.WriteFile(in, []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if msg, err := exec.Command(as, "-o", out, in).CombinedOutput(); err != nil {
-		t.Skipf("as knows no AMX: %v: %.200s", err, msg)
-	}
-	object, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(object, want) {
-		t.Error("GNU as encodes AMX otherwise")
-	}
+	assembles(t, "AMX", source, want)
 }
 
 // amxSource is instructions for GNU as, and what they should become.

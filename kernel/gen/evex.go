@@ -3,8 +3,6 @@
 
 package main
 
-import "fmt"
-
 // vdpbf16ps is VDPBF16PS on registers of 512 bits as directives: Go's assembler
 // does not know it.
 //
@@ -14,14 +12,13 @@ import "fmt"
 // Programming Reference, VDPBF16PS; the prefix is that of Intel's manual, volume
 // 2A, section 2.7.1.
 func vdpbf16ps(x, y, acc int) string {
-	not := func(r, bit, to int) int { return (^r >> bit & 1) << to }
-	b := [6]int{
+	not := func(r, bit, to int) byte { return byte(^r>>bit&1) << to }
+	return asBytes([]byte{
 		0x62,
 		not(acc, 3, 7) | not(x, 4, 6) | not(x, 3, 5) | not(acc, 4, 4) | 2, // R, X, B, R', map 0F38
-		(^y&15)<<3 | 4 | 2,    // vvvv, prefix F3
-		2<<5 | not(y, 4, 3),   // 512 bits, V'
-		0x52,                  // opcode
-		0xc0 | acc&7<<3 | x&7, // ModRM: registers
-	}
-	return fmt.Sprintf("LONG $%#08x; WORD $%#04x", b[3]<<24|b[2]<<16|b[1]<<8|b[0], b[5]<<8|b[4])
+		byte(^y&15)<<3 | 4 | 2,      // vvvv, prefix F3
+		2<<5 | not(y, 4, 3),         // 512 bits, V'
+		0x52,                        // opcode
+		byte(0xc0 | acc&7<<3 | x&7), // ModRM: registers
+	})
 }

@@ -45,10 +45,6 @@ func directive(t *testing.T, s string) []byte {
 // TestEvexAssembler compares the encoding of all registers with that of GNU as,
 // where it is installed.
 func TestEvexAssembler(t *testing.T) {
-	as, err := exec.LookPath("as")
-	if err != nil {
-		t.Skip("no GNU as")
-	}
 	var src strings.Builder
 	var want []byte
 	for i := range 32 {
@@ -59,19 +55,30 @@ func TestEvexAssembler(t *testing.T) {
 			}
 		}
 	}
+	assembles(t, "VDPBF16PS", src.String(), want)
+}
+
+// assembles wants GNU as, where it is installed and knows the instructions, to make
+// these bytes of a source.
+func assembles(t *testing.T, what, source string, want []byte) {
+	t.Helper()
+	as, err := exec.LookPath("as")
+	if err != nil {
+		t.Skip("no GNU as")
+	}
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "x.s"), filepath.Join(dir, "x.o")
-	if err := os.WriteFile(in, []byte(src.String()), 0o600); err != nil {
+	if err := os.WriteFile(in, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if msg, err := exec.Command(as, "-o", out, in).CombinedOutput(); err != nil {
-		t.Skipf("as knows no AVX-512 BF16: %v: %s", err, msg)
+		t.Skipf("as knows no %s: %v: %.200s", what, err, msg)
 	}
 	object, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(object, want) {
-		t.Error("GNU as encodes VDPBF16PS otherwise")
+		t.Errorf("GNU as encodes %s otherwise", what)
 	}
 }
