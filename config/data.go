@@ -13,9 +13,20 @@ type Data struct {
 	Shuffle   string // "window" or "none"
 	Documents string // "masked" or "joined"
 	BOS       bool
-	Pack      string // "split"
+	Pack      string // "split" or "whole"
+	Stages    []Stage
+}
 
-	stages struct{}
+// Stage is a mixture from some point of the run on.
+type Stage struct {
+	From    unit.Until    // steps or tokens
+	Weights []StageWeight // of the sources that get another one
+}
+
+// StageWeight is a source's weight in a stage.
+type StageWeight struct {
+	Name   string // of the source
+	Weight float64
 }
 
 // Source is one kind of documents.
@@ -29,6 +40,8 @@ type Source struct {
 	Rows   bool
 	Format string // "text", "jsonl", or "" to go by the name of the file
 	Epochs int    // 0: no limit
+	// Damaged is how many damaged documents may be left out; 0: the first is an error.
+	Damaged int
 }
 
 func (d *Data) fields() []field {
@@ -39,8 +52,8 @@ func (d *Data) fields() []field {
 			doc:   "T: how many targets a row has. A row is T+1 ids.",
 		},
 		{key: "sources", to: sources{&d.Sources}, need: true, doc: "A list of them."},
-		{key: "stages", to: &d.stages, plan: "mixtures that change during a run", doc: "`{from: " +
-			"80B tokens, weights: {NAME: 0.2}}`: weights by name of the source from there on."},
+		{key: "stages", to: stages{&d.Stages}, doc: "Mixtures that change during a run: a list of `{from: " +
+			"80B tokens, weights: {NAME: 0.2}}`. Sources that a stage does not name keep their weights."},
 		{key: "lanes", auto: "the sequences per batch", to: &d.Lanes, check: func() string {
 			return atLeast(d.Lanes, 1)
 		}, doc: "Independent streams of documents, dealt out to the rows in turn. Fixed for " +
@@ -59,9 +72,10 @@ func (d *Data) fields() []field {
 		{key: "bos", def: "false", to: &d.BOS, doc: "Documents start with the " +
 			"begin-of-sequence token."},
 		{
-			key: "pack", def: "split", words: []string{"split"}, later: []string{"whole"},
+			key: "pack", def: "split", words: []string{"split", "whole"},
 			to: &d.Pack, doc: "`split` joins documents and cuts them into rows, nothing is " +
-				"lost; `whole` would never cut a document shorter than a row.",
+				"lost; `whole` never cuts a document that fits into a row, and pads what stays " +
+				"free (best fit, usually 1 or 2 %).",
 		},
 	}
 }
@@ -75,8 +89,8 @@ func (s *Source) fields() []field {
 			doc: "What events call it.",
 		},
 		{key: "weight", def: "1", to: &s.Weight, check: func() string {
-			return positive(s.Weight)
-		}, doc: "Share of the tokens, against the weights of the other sources."},
+			return notNegative(s.Weight)
+		}, doc: "Share of the tokens, against the weights of the other sources. 0: only a stage gives it one."},
 		{key: "field", def: "text", to: &s.Field, omit: s.Format == "text", doc: "With JSONL: where the text is, or " +
 			"the list of ids."},
 		{key: "id", auto: "file and line", to: &s.ID, doc: "With JSONL: the field that names " +
@@ -94,8 +108,45 @@ func (s *Source) fields() []field {
 		{key: "epochs", auto: "no limit", to: &s.Epochs, check: func() string {
 			return atLeast(s.Epochs, 1)
 		}, doc: "How often the documents of this source are seen at most."},
+		{key: "damaged", def: "0", to: &s.Damaged, check: func() string {
+			return atLeast(s.Damaged, 0)
+		}, doc: "How many damaged documents may be left out, counted in the first epoch. 0: the first one ends the run."},
 	}
 }
+
+func (s *Stage) fields() []field {
+	return []field{
+		{key: "from", to: &s.From, need: true, check: func() string {
+			if s.From.Epochs != 0 {
+				return "got epochs, want steps or tokens"
+			}
+			return ""
+		}, doc: "Steps or tokens of the run after which the stage begins."},
+		{key: "weights", to: stageWeights{&s.Weights}, need: true, doc: "`{NAME: WEIGHT}` by name of the source."},
+	}
+}
+
+func (w *StageWeight) short() string { return "weight" }
+
+func (w *StageWeight) fields() []field {
+	return []field{{
+		key: "weight", to: &w.Weight, need: true, check: func() string { return notNegative(w.Weight) },
+		doc: "As in `data.sources`.",
+	}}
+}
+
+type stages struct{ s *[]Stage }
+
+func (l stages) size() int      { return len(*l.s) }
+func (l stages) resize(n int)   { *l.s = make([]Stage, n) }
+func (l stages) at(i int) group { return &(*l.s)[i] }
+
+type stageWeights struct{ s *[]StageWeight }
+
+func (l stageWeights) size() int          { return len(*l.s) }
+func (l stageWeights) resize(n int)       { *l.s = make([]StageWeight, n) }
+func (l stageWeights) at(i int) group     { return &(*l.s)[i] }
+func (l stageWeights) name(i int) *string { return &(*l.s)[i].Name }
 
 type sources struct{ s *[]Source }
 

@@ -20,7 +20,9 @@ import (
 // A Document is a text or a list of ids, as it lies in a file: without special
 // tokens of ours.
 type Document struct {
-	ID   string  // what its id field says, else FILE:LINE, or FILE where that is the document
+	// ID is what its id field says, else FILE:LINE, FILE@BYTE in a file of more than
+	// 256 MiB, in which lines are not counted, or FILE where that is the document.
+	ID   string
 	Text []byte  // UTF-8; nil if it came as ids
 	IDs  []int32 // nil if it came as text
 	Mask []uint8 // 0 or 1 for each id, 1: counts as a target; nil: all do
@@ -33,12 +35,13 @@ const (
 	empty   reason = iota // no text, no ids, or space only
 	notUTF8               // or half a surrogate pair in a JSON string
 	tooLong
+	damaged // no JSON, or not what the recipe says; an error unless some may be left out
 	reasons
 	none = reasons
 )
 
 func (r reason) String() string {
-	return [...]string{"empty", "not UTF-8", "longer than 256 MiB"}[r]
+	return [...]string{"empty", "not UTF-8", "longer than 256 MiB", "damaged"}[r]
 }
 
 // longest is the longest document: a document is in memory whole, as text and
@@ -101,6 +104,21 @@ func (s *source) open(f *file) (object, error) {
 // read returns a document, or why it is skipped. What it holds is valid until
 // the next call with the same scratch.
 func (s *source) read(r ref, c *scratch) (Document, reason, error) {
+	d, why, err := s.readSound(r, c)
+	if harm := (*damage)(nil); s.Damaged > 0 && errors.As(err, &harm) {
+		s.example(harm.Error(), damaged)
+		return Document{ID: s.where(r)}, damaged, nil
+	}
+	return d, why, err
+}
+
+// damage is an error about the bytes of one document.
+type damage struct{ error }
+
+func (e *damage) Unwrap() error { return e.error }
+
+// readSound is read of what must not be damaged.
+func (s *source) readSound(r ref, c *scratch) (Document, reason, error) {
 	f := &s.files[r.file]
 	if r.n > longest {
 		return Document{ID: s.where(r)}, tooLong, nil
@@ -257,11 +275,20 @@ func (s *source) where(r ref) string {
 	if f.format == formatText {
 		return f.name
 	}
+	if r.line == 0 && !f.counted() {
+		return f.name + "@" + strconv.FormatInt(r.off, 10)
+	}
 	if r.line == 0 {
 		r.line = s.line(r)
 	}
 	return f.name + ":" + strconv.FormatInt(r.line, 10)
 }
+
+// counted reports whether documents are named by lines: to count them, all in
+// front must be read.
+func (f *file) counted() bool { return f.size <= countedSize }
+
+var countedSize int64 = 256 << 20 // tests set it
 
 // line is the line number of a document, 0 if the file cannot be read.
 func (s *source) line(r ref) int64 {
@@ -275,10 +302,14 @@ func (s *source) line(r ref) int64 {
 	return n
 }
 
-// bad is an error about a document, off bytes into it.
+// bad is an error about a document, off bytes into it. It names the line too,
+// which takes time in a long file, unless it may be one of many.
 func (s *source) bad(r ref, off int64, format string, args ...any) error {
-	return fault.Dataf("data: %s (byte %d): "+format,
-		append([]any{s.where(r), r.off + off}, args...)...)
+	if r.line == 0 && s.Damaged == 0 {
+		r.line = s.line(r)
+	}
+	return &damage{fault.Dataf("data: %s (byte %d): "+format,
+		append([]any{s.where(r), r.off + off}, args...)...)}
 }
 
 // Documents reads a source once, in file order, for evaluation and for training
@@ -293,8 +324,14 @@ func Documents(src Source) iter.Seq2[Document, error] {
 			yield(Document{}, err)
 			return
 		}
-		seen := false
+		seen, harmed := false, int64(0)
 		err = s.each(0, s.size, func(d Document, why reason) bool {
+			if why == damaged {
+				if harmed++; harmed > s.Damaged {
+					yield(Document{}, s.tooDamaged(harmed))
+					return false
+				}
+			}
 			if why != none {
 				s.skip(d.ID, why.String())
 				return true
@@ -313,6 +350,14 @@ func Documents(src Source) iter.Seq2[Document, error] {
 }
 
 var errStop = errors.New("stop")
+
+// tooDamaged says that more documents are damaged than may be left out.
+func (s *source) tooDamaged(n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fault.Dataf("data: source %s: %d documents are damaged, want at most %d; the first: %s",
+		s.Name, n, s.Damaged, s.examples[damaged.String()])
+}
 
 // each calls visit with every document that starts in [lo,hi), in file order,
 // and with those skipped and why.

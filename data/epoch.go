@@ -46,7 +46,8 @@ const (
 // For ready rows an id but the first of each row counts.
 func (l *Loader) Epoch() (Epoch, error) {
 	s := l.sources[0]
-	if l.shares[0] == 0 {
+	share := l.stages[0].shares[0]
+	if share == 0 {
 		return Epoch{}, fault.Configf("data: an epoch is one of the first source, %s: "+
 			"got weight 0, want more", s.Name)
 	}
@@ -58,7 +59,7 @@ func (l *Loader) Epoch() (Epoch, error) {
 		}
 		l.keep(e)
 	}
-	e.Tokens = int64(math.Round(float64(e.SourceTokens) / l.shares[0]))
+	e.Tokens = int64(math.Round(float64(e.SourceTokens) / share))
 	return e, nil
 }
 

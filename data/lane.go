@@ -37,7 +37,9 @@ type Span struct {
 // in, and how many ids of it have been served.
 type laneState struct {
 	rows   int64
-	offset int
+	offset int // of whole documents: how many rows of the window
+	stage  int // in which the document, or the window, was chosen
+	padded int64
 	before []Cursor // by source; not written to once made
 }
 
@@ -46,13 +48,14 @@ type lane struct {
 	spec    *Spec
 	enc     Encoder
 	number  int
-	shares  []float64
+	stages  []stage
 	readers []reader
 	dead    []bool // sources exhausted for this lane
 	c       scratch
 
 	rows   int64
-	before []Cursor // before the document in hand
+	stage  int      // in which the document in hand was chosen
+	before []Cursor // before it
 	doc    Document
 	source int
 	ids    []int32 // of the document in hand, with special ids
@@ -63,14 +66,15 @@ type lane struct {
 
 func newLane(l *Loader, number int, at laneState) *lane {
 	n := &lane{
-		spec: &l.spec, enc: l.enc, number: number, shares: l.shares, rows: at.rows,
-		dead: make([]bool, len(l.sources)),
+		spec: &l.spec, enc: l.enc, number: number, stages: l.stages, rows: at.rows,
+		stage: at.stage, dead: make([]bool, len(l.sources)),
 	}
 	for i, s := range l.sources {
 		n.readers = append(n.readers, reader{
 			source: s, seed: l.spec.Seed, lane: number, shuffled: l.spec.Shuffle != "none",
 			at: at.before[i], note: s.example,
 		})
+		n.dead[i] = n.readers[i].spent()
 	}
 	return n
 }
@@ -80,7 +84,7 @@ func (n *lane) resume(offset int) error {
 	if offset == 0 {
 		return nil
 	}
-	if err := n.load(); err != nil {
+	if err := n.take(); err != nil {
 		return err
 	}
 	if offset >= len(n.ids) {
@@ -91,16 +95,16 @@ func (n *lane) resume(offset int) error {
 	return nil
 }
 
-func (n *lane) state() laneState { return laneState{n.rows, n.off, n.before} }
+func (n *lane) state() laneState {
+	return laneState{rows: n.rows, offset: n.off, stage: n.stage, before: n.before}
+}
 
 func (n *lane) close() { n.c.close() }
 
 // row is the next row of the lane; io.EOF when its sources are exhausted.
 func (n *lane) row() (Row, error) {
 	T := n.spec.Sequence
-	r := newRow(T)
-	r.Lane = n.number
-	r.Index = int64(n.number) + n.rows*int64(n.spec.Lanes)
+	r := n.newRow()
 	for i := 0; i <= T; {
 		if n.off == len(n.ids) {
 			if err := n.load(); err != nil {
@@ -117,6 +121,16 @@ func (n *lane) row() (Row, error) {
 	n.rows++
 	return r, nil
 }
+
+// newRow is the next row of the lane, without its ids.
+func (n *lane) newRow() Row {
+	r := newRow(n.spec.Sequence)
+	r.Lane, r.Index = n.number, n.index()
+	return r
+}
+
+// index is g of the next row of the lane.
+func (n *lane) index() int64 { return int64(n.number) + n.rows*int64(n.spec.Lanes) }
 
 func newRow(T int) Row {
 	all := make([]int32, 3*T+1)
@@ -145,12 +159,36 @@ func (r *Row) put(i, k, off int, mask []uint8, joined bool) {
 	}
 }
 
-// load takes the next document of the lane in hand.
+// load takes the next document of the lane in hand, in the stage of the row that
+// it is for.
 func (n *lane) load() error {
-	before := make([]Cursor, len(n.readers))
+	n.advance()
+	return n.take()
+}
+
+// cursors is where the lane is in each source, after the document in hand.
+func (n *lane) cursors() []Cursor {
+	at := make([]Cursor, len(n.readers))
 	for i := range n.readers {
-		before[i] = n.readers[i].at
+		at[i] = n.readers[i].at
 	}
+	return at
+}
+
+// advance enters the stage of the next row.
+func (n *lane) advance() {
+	if s := stageOf(n.stages, n.index()); s != n.stage {
+		n.stage = s
+		for i := range n.readers {
+			at := &n.readers[i].at
+			at.Since = at.Tokens
+		}
+	}
+}
+
+// take takes the next document in hand, in the stage that the lane is in.
+func (n *lane) take() error {
+	before := n.cursors()
 	for {
 		s := n.pick()
 		if s < 0 {
@@ -179,25 +217,26 @@ func (n *lane) load() error {
 // pick is the source with the largest deficit, the first among equals, −1 if all
 // are exhausted:
 //
-//	deficit[s] = share[s] · Σ tokens − tokens[s]
+//	deficit[s] = share[s] · Σ tokens − tokens[s], tokens since the stage began
 //
 // over the sources that still have documents, so that those keep the proportions
 // of their weights when another one ends.
 func (n *lane) pick() int {
+	shares := n.stages[n.stage].shares
 	total, sum := int64(0), 0.0
 	for s := range n.readers {
-		if !n.dead[s] && n.shares[s] > 0 {
-			total += n.readers[s].at.Tokens
-			sum += n.shares[s]
+		if !n.dead[s] && shares[s] > 0 {
+			total += n.readers[s].taken()
+			sum += shares[s]
 		}
 	}
 	best, most := -1, 0.0
 	for s := range n.readers {
-		if n.dead[s] || n.shares[s] == 0 {
+		if n.dead[s] || shares[s] == 0 {
 			continue
 		}
-		want := float64(n.shares[s] / sum * float64(total))
-		if d := want - float64(n.readers[s].at.Tokens); best < 0 || d > most {
+		want := float64(shares[s] / sum * float64(total))
+		if d := want - float64(n.readers[s].taken()); best < 0 || d > most {
 			best, most = s, d
 		}
 	}

@@ -30,6 +30,8 @@ type Spec struct {
 	Sources  []Source
 	Shuffle  string // "window" (default): documents of a block are shuffled; "none": file order
 	Joined   bool   // documents: joined; otherwise they are masked from each other
+	Whole    bool   // documents that fit into a row are not cut; what they leave free is padded
+	Stages   []Stage
 
 	BOS, EOS   int32
 	AddBOS     bool   // each document starts with BOS
@@ -47,7 +49,7 @@ type Loader struct {
 	spec    Spec
 	enc     Encoder
 	sources []*source
-	shares  []float64
+	stages  []stage // the first one begins with row 0
 
 	mu     sync.Mutex
 	served int64       // rows of this rank
@@ -91,7 +93,7 @@ func Open(spec Spec, enc Encoder) (*Loader, error) {
 	if err := checkReady(l.sources); err != nil {
 		return nil, err
 	}
-	if l.shares, err = shares(l.sources); err != nil {
+	if l.stages, err = stages(l.sources, spec.Stages); err != nil {
 		return nil, err
 	}
 	l.lanes = l.fresh()
@@ -149,7 +151,8 @@ func (l *Loader) fresh() []laneState {
 // io.EOF. Lanes do not end together, so ranks do not either: the first one to
 // end ends the run.
 //
-// With any other error Next returns no rows and serves none, now and later.
+// Rows behind which more documents are damaged than a source's Damaged allows are
+// an error. With any other error Next returns no rows and serves none, now and later.
 func (l *Loader) Next(batch int) ([]Row, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,9 +190,27 @@ func (l *Loader) Next(batch int) ([]Row, error) {
 		rows = append(rows, it.row)
 		after[n] = it.after
 	}
+	if err := l.checkDamage(after); err != nil {
+		l.err = err
+		return nil, err
+	}
 	l.served += int64(len(rows))
 	l.lanes = after
 	return rows, l.err
+}
+
+// checkDamage refuses rows behind which more documents are damaged than may be.
+func (l *Loader) checkDamage(after []laneState) error {
+	for i, s := range l.sources {
+		var n int64
+		for _, at := range after {
+			n += at.before[i].Skipped[damaged]
+		}
+		if n > s.Damaged {
+			return s.tooDamaged(n)
+		}
+	}
+	return nil
 }
 
 func (l *Loader) closed() error {
@@ -232,7 +253,6 @@ type item struct {
 
 // producer is a lane of documents or of ready rows.
 type producer interface {
-	resume(offset int) error
 	row() (Row, error)
 	state() laneState
 	close()
@@ -292,6 +312,9 @@ func (l *Loader) producer(number int, at laneState) (producer, error) {
 		return newReady(l, number, at)
 	}
 	n := newLane(l, number, at)
+	if l.spec.Whole {
+		return newPacker(n, at)
+	}
 	return n, n.resume(at.offset)
 }
 

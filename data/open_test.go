@@ -271,7 +271,7 @@ func TestTooLong(t *testing.T) {
 		}
 		ids = append(ids, filepath.Base(d.ID))
 	}
-	if got := strings.Join(ids, " "); got != "a.jsonl:1 c.txt" {
+	if got := strings.Join(ids, " "); got != "a.jsonl@0 c.txt" {
 		t.Errorf("documents: got %s", got)
 	}
 	p := specOf([]Source{{Paths: []string{dir}, Epochs: 1}})

@@ -44,8 +44,6 @@ func (s *source) all() ([]ref, error) {
 	return s.whole.refs, s.whole.err
 }
 
-func (n *ready) resume(int) error { return nil }
-
 func (n *ready) close() { n.c.close() }
 
 func (n *ready) state() laneState {

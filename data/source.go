@@ -29,7 +29,10 @@ type Source struct {
 	// "jsonl"; default: text or jsonl by the name and head of each file. In a folder
 	// files of another format than stated are left out.
 	Format string
-	Epochs float64 // a lane reads its share of the documents so often; 0: without end
+	// Damaged documents may be left out and are counted, up to so many for each
+	// rank in epoch 0; 0: the first one is an error.
+	Damaged int64
+	Epochs  float64 // a lane reads its share of the documents so often; 0: without end
 }
 
 // A block is min(blockSize, size/(blocksPerLane·L)) bytes.
@@ -87,6 +90,13 @@ func newSource(src Source, lanes, vocabulary int) (*source, error) {
 	if src.Epochs < 0 || math.IsNaN(src.Epochs) {
 		return nil, fault.Configf("data: source %s: epochs: got %v, want a number > 0",
 			src.Name, src.Epochs)
+	}
+	if src.Damaged < 0 {
+		return nil, fault.Configf("data: source %s: damaged: got %d, want 0 or more", src.Name, src.Damaged)
+	}
+	if src.Rows && src.Damaged > 0 {
+		return nil, fault.Configf("data: source %s: %d damaged ready rows may be left out: want 0, for which row "+
+			"follows would depend on it", src.Name, src.Damaged)
 	}
 	if src.Rows && src.Format == "" {
 		src.Format = formatJSONL
@@ -155,7 +165,7 @@ func (s *source) findLines(refs []ref, i int, lo, hi int64) ([]ref, error) {
 	}
 	defer o.Close()
 	first := int64(0)
-	if s.ID == "" {
+	if s.ID == "" && f.counted() {
 		if first, err = f.lines.number(o, max(0, lo-1)); err != nil {
 			return nil, fault.Dataf("data: %s: counting lines: %w", f.name, err)
 		}
@@ -264,29 +274,6 @@ func (s *source) skip(name, why string) {
 	if _, ok := s.examples[why]; !ok {
 		s.examples[why] = name
 	}
-}
-
-// shares are the weights of sources, as parts of 1.
-func shares(sources []*source) ([]float64, error) {
-	w := make([]float64, len(sources))
-	sum := 0.0
-	for i, s := range sources {
-		w[i] = s.Weight
-		sum += s.Weight
-	}
-	if sum == 0 {
-		for i := range w {
-			w[i] = 1 / float64(len(w))
-		}
-		return w, nil
-	}
-	if math.IsInf(sum, 0) {
-		return nil, fault.Configf("data: the weights of the sources: got a sum of %v", sum)
-	}
-	for i := range w {
-		w[i] /= sum
-	}
-	return w, nil
 }
 
 // nameOf is the name of a source that was given none: the last element of its

@@ -53,6 +53,18 @@ func (l *Loader) Stats() []SourceStats {
 	return all
 }
 
+// Padded is the ids that stand for no document in the rows served by this rank:
+// 0 unless documents stay whole.
+func (l *Loader) Padded() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var n int64
+	for _, at := range l.lanes {
+		n += at.padded
+	}
+	return n
+}
+
 // Held is the most bytes of text that the lanes of this rank have in hand at a
 // time where a file is a document: each lane has one, and where there are fewer
 // than lanes, they have copies. Lines are taken to be short.

@@ -241,7 +241,8 @@ func (p *prepared) openData() error {
 	bos, eos := specialsOf(p.model, p.tokenizer)
 	spec := data.Spec{
 		Sequence: d.Sequence, Lanes: d.Lanes, Seed: p.recipe.Seed, Shuffle: d.Shuffle, Joined: d.Documents == "joined",
-		BOS: bos, EOS: eos, AddBOS: d.BOS, Vocabulary: p.model.V,
+		Whole: d.Pack == "whole",
+		BOS:   bos, EOS: eos, AddBOS: d.BOS, Vocabulary: p.model.V,
 	}
 	if hasFile(p.recipe.Out, "run.yaml") { // nothing is written before the run begins
 		spec.Cache = p.recipe.Out
@@ -249,9 +250,10 @@ func (p *prepared) openData() error {
 	for _, s := range d.Sources {
 		spec.Sources = append(spec.Sources, data.Source{
 			Paths: s.Paths, Name: s.Name, Weight: s.Weight, Field: s.Field, ID: s.ID, Mask: s.Mask,
-			Rows: s.Rows, Format: s.Format, Epochs: float64(s.Epochs),
+			Rows: s.Rows, Format: s.Format, Epochs: float64(s.Epochs), Damaged: int64(s.Damaged),
 		})
 	}
+	spec.Stages = p.stages()
 	if ready(d.Sources) {
 		spec.EOS = max(eos, 0) // not used: a row is whole
 	} else if eos < 0 {
@@ -267,6 +269,26 @@ func (p *prepared) openData() error {
 	var err error
 	p.loader, err = data.Open(spec, enc)
 	return err
+}
+
+// stages are the mixtures that follow the first one, by row.
+func (p *prepared) stages() []data.Stage {
+	d := p.recipe.Data
+	weights := make([]float64, len(d.Sources))
+	at := map[string]int{}
+	for i, s := range d.Sources {
+		weights[i], at[s.Name] = s.Weight, i
+	}
+	var all []data.Stage
+	for _, st := range d.Stages {
+		weights = slices.Clone(weights)
+		for _, w := range st.Weights {
+			weights[at[w.Name]] = w.Weight
+		}
+		steps := st.From.In(unit.Tokens(p.rows * d.Sequence))
+		all = append(all, data.Stage{Row: int64(steps) * int64(p.rows), Weights: weights})
+	}
+	return all
 }
 
 func ready(sources []config.Source) bool {
