@@ -45,7 +45,9 @@ engine, mesh < engine/pjrt;
 
 # Tokens in, state out, models combined. A checkpoint is a Hugging Face model
 # directory with a training folder, so it is written in the model's words.
-blob, token, template < data < corpus;
+BASE < data/table;
+blob < data/frame;
+blob, token, template, data/table, data/frame < data < corpus;
 model, weights, mesh < ckpt;
 weights, kernel < merge;
 
