@@ -154,10 +154,7 @@ func (n *lane) tally(s *source, lo, hi int64) (tallies, error) {
 		if err != nil {
 			return t, err
 		}
-		t.bytes += r.n
-		if s.files[r.file].format != formatText {
-			t.bytes++ // its newline
-		}
+		t.bytes += s.takes(r)
 		if why != none {
 			continue
 		}

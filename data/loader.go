@@ -65,7 +65,7 @@ type Loader struct {
 // Errors are fault.Config where the spec is to blame, fault.Data where files are.
 // A text is first tokenized by [Loader.Next]. enc may be nil if all documents
 // come as ids.
-func Open(spec Spec, enc Encoder) (*Loader, error) {
+func Open(spec Spec, enc Encoder) (_ *Loader, err error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
@@ -75,11 +75,17 @@ func Open(spec Spec, enc Encoder) (*Loader, error) {
 	}
 	l := &Loader{spec: spec, enc: enc}
 	l.spec.Sources = named
+	defer func() {
+		if err != nil {
+			l.closeSources()
+		}
+	}()
 	for i, src := range named {
 		s, err := newSource(src, spec.Lanes, spec.Vocabulary)
 		if err != nil {
 			return nil, err
 		}
+		l.sources = append(l.sources, s)
 		if err := s.check(enc != nil); err != nil {
 			return nil, err
 		}
@@ -88,7 +94,6 @@ func Open(spec Spec, enc Encoder) (*Loader, error) {
 				"of %d lanes", s.Name, s.size, s.blocks, spec.Lanes)
 		}
 		s.key = itoa(int64(i))
-		l.sources = append(l.sources, s)
 	}
 	if err := checkReady(l.sources); err != nil {
 		return nil, err
@@ -227,6 +232,13 @@ func (l *Loader) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stop()
+	l.closeSources()
+}
+
+func (l *Loader) closeSources() {
+	for _, s := range l.sources {
+		s.close()
+	}
 }
 
 func (l *Loader) stop() {

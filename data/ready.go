@@ -38,12 +38,6 @@ func newReady(l *Loader, number int, at laneState) (*ready, error) {
 	return n, nil
 }
 
-// all lists all documents of a source, once.
-func (s *source) all() ([]ref, error) {
-	s.whole.once.Do(func() { s.whole.refs, s.whole.err = s.find(0, s.size) })
-	return s.whole.refs, s.whole.err
-}
-
 func (n *ready) close() { n.c.close() }
 
 func (n *ready) state() laneState {

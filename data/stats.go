@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"pleach/data/frame"
 )
 
 // SourceStats is what a rank has read of a source, and what it has left out.
@@ -65,23 +67,36 @@ func (l *Loader) Padded() int64 {
 	return n
 }
 
+// expansion is what compressed text is taken to grow by.
+const expansion = 4
+
 // Held is the most bytes of text that the lanes of this rank have in hand at a
 // time where a file is a document: each lane has one, and where there are fewer
-// than lanes, they have copies. Lines are taken to be short.
+// than lanes, they have copies. Lines are taken to be short. Of a source of tables
+// each lane holds a block, and of whole documents a window of rows.
 func (l *Loader) Held() int64 {
 	var sizes []int64
+	var held int64
 	for _, s := range l.sources {
 		for _, f := range s.files {
-			if f.format == formatText {
-				sizes = append(sizes, f.size)
+			switch size := f.size; {
+			case f.format == formatText && f.packed != frame.None:
+				sizes = append(sizes, expansion*size)
+			case f.format == formatText:
+				sizes = append(sizes, size)
 			}
 		}
+		if slices.ContainsFunc(s.files, func(f file) bool { return isTable(f.format) }) {
+			held += int64(len(l.lanes)) * expansion * s.block
+		}
+	}
+	if l.spec.Whole {
+		held += int64(len(l.lanes)) * packWindow * int64(l.spec.Sequence) * 4
 	}
 	if len(sizes) == 0 {
-		return 0
+		return held
 	}
 	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
-	var held int64
 	for i := range l.lanes {
 		held += sizes[i%len(sizes)]
 	}

@@ -30,9 +30,33 @@ type object interface {
 	Size() int64
 }
 
+// Access is how the bytes of a source are reached.
+type Access struct {
+	// Cache is a folder for what is kept of compressed and remote files. Default:
+	// pleach/data in the user's folder for caches.
+	Cache string
+}
+
+// cache is the folder for what is kept.
+func (a Access) cache() string {
+	if a.Cache != "" {
+		return a.Cache
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "pleach", "data")
+}
+
+// store is where a path leads to.
+func (a Access) store(string) store { return local{} }
+
 // found is one object that a path stands for.
 type found struct {
 	name string // opens it
+	size int64  // if the listing tells
+	tag  string // tells this version of it from others, "" if nothing but its bytes does
 	rel  string // what stays the same when the corpus moves: below the path given
 	tree bool   // met in a folder rather than named
 	skip string // why it is not even opened, if so
