@@ -31,14 +31,14 @@ type StageWeight struct {
 
 // Source is one kind of documents.
 type Source struct {
-	Paths  []string // files, folders and globs, absolute; globs are not expanded
+	Paths  []string // files, folders and globs, absolute, and URLs; globs are not expanded
 	Name   string   // unique in the recipe
 	Weight float64  // share of tokens against the other sources
 	Field  string   // JSON field of the text or the ids
 	ID     string   // JSON field that names the document, or ""
 	Mask   string   // JSON field of the mask, or ""
 	Rows   bool
-	Format string // "text", "jsonl", or "" to go by the name of the file
+	Format string // "text", "lines", "jsonl", "parquet", "arrow", or "" to go by the file
 	Epochs int    // 0: no limit
 	// Damaged is how many damaged documents may be left out; 0: the first is an error.
 	Damaged int
@@ -82,8 +82,9 @@ func (d *Data) fields() []field {
 
 func (s *Source) fields() []field {
 	return []field{
-		{key: "path", to: pathsTo{&s.Paths}, need: true, doc: "A file, folder or glob, or a " +
-			"list of them."},
+		{key: "path", to: pathsTo{&s.Paths}, need: true, doc: "A file, folder or glob, of this machine or " +
+			"`s3://`, `gs://`, `azblob://`, `hf://datasets/ORG/NAME[@REVISION]/…`, or a list of them. " +
+			"Files may be compressed with gzip or zstd."},
 		{
 			key: "name", auto: "the name of the first file or folder in `path`", to: &s.Name,
 			doc: "What events call it.",
@@ -91,19 +92,19 @@ func (s *Source) fields() []field {
 		{key: "weight", def: "1", to: &s.Weight, check: func() string {
 			return notNegative(s.Weight)
 		}, doc: "Share of the tokens, against the weights of the other sources. 0: only a stage gives it one."},
-		{key: "field", def: "text", to: &s.Field, omit: s.Format == "text", doc: "With JSONL: where the text is, or " +
-			"the list of ids."},
-		{key: "id", auto: "file and line", to: &s.ID, doc: "With JSONL: the field that names " +
+		{key: "field", def: "text", to: &s.Field, omit: s.Format == "text", doc: "With JSONL and tables: where the text is, " +
+			"or the list of ids; names with dots, such as `messages.content`, of which each is a line."},
+		{key: "id", auto: "file and line", to: &s.ID, doc: "With JSONL and tables: the field that names " +
 			"a document."},
-		{key: "mask", auto: "every id counts", to: &s.Mask, doc: "With JSONL and ids: the " +
+		{key: "mask", auto: "every id counts", to: &s.Mask, doc: "With JSONL and tables, and ids: the " +
 			"field with a list of 0 and 1; an id with 1 counts as a target."},
 		{key: "rows", def: "false", to: &s.Rows, doc: "Each line is a ready row of T+1 ids, " +
 			"taken in the order of the file."},
 		{
-			key: "format", auto: "by the name of the file", words: []string{"text", "lines", "jsonl"},
-			later: []string{"parquet", "arrow"}, to: &s.Format,
+			key: "format", auto: "by name and head of the file", words: []string{"text", "lines", "jsonl", "parquet", "arrow"},
+			to: &s.Format,
 			doc: "`text`: a file is a document. `lines`: a line of text is one. `jsonl`: a line " +
-				"of JSON is one.",
+				"of JSON is one. `parquet`, `arrow`: a row is one.",
 		},
 		{key: "epochs", auto: "no limit", to: &s.Epochs, check: func() string {
 			return atLeast(s.Epochs, 1)
@@ -166,7 +167,7 @@ type Evaluate struct {
 // HeldOut is a text whose perplexity is followed.
 type HeldOut struct {
 	Name  string
-	Path  string       // absolute; may be a folder or a glob
+	Path  string       // absolute, or a URL; may be a folder or a glob
 	Alarm unit.Percent // warn when perplexity rises by so much over the start; 0: never
 }
 
@@ -193,9 +194,7 @@ func (h *HeldOut) short() string { return "path" }
 
 func (h *HeldOut) fields() []field {
 	return []field{
-		{key: "path", to: pathTo{&h.Path}, need: true, check: func() string {
-			return unbuiltFormat(h.Path)
-		}, doc: "The text: formats as in `data.sources`."},
+		{key: "path", to: textTo{&h.Path}, need: true, doc: "The text: places and formats as in `data.sources`."},
 		{key: "alarm", auto: "–", to: &h.Alarm, doc: "Warn when the perplexity is higher by " +
 			"so much than at the start: the model forgets."},
 	}

@@ -42,10 +42,10 @@ const (
 // Scan looks at files, folders and patterns of which nothing is known, to write
 // a first recipe for them. It reads the head of every file and the first lines
 // of some. Nothing to read at all is an error that says what was left out.
-func Scan(paths []string) (*Report, error) {
+func Scan(paths []string, access Access) (*Report, error) {
 	r := &Report{Skipped: map[string]int64{}, Examples: map[string]string{}}
 	for _, path := range paths {
-		g, err := gather(&Source{Paths: []string{path}})
+		g, err := gather(&Source{Paths: []string{path}, Access: access})
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func Scan(paths []string) (*Report, error) {
 				r.Examples[why] = g.examples[why]
 			}
 		}
-		if err := r.sort(path, g); err != nil {
+		if err := r.sort(path, access, g); err != nil {
 			return nil, err
 		}
 	}
@@ -68,7 +68,7 @@ func Scan(paths []string) (*Report, error) {
 }
 
 // sort adds what one path has, by format.
-func (r *Report) sort(path string, g *gathered) error {
+func (r *Report) sort(path string, access Access, g *gathered) error {
 	byFormat := map[string][]file{}
 	for _, f := range g.files {
 		byFormat[f.format] = append(byFormat[f.format], f)
@@ -79,7 +79,7 @@ func (r *Report) sort(path string, g *gathered) error {
 			continue
 		}
 		found := Found{
-			Source: Source{Paths: []string{path}}, Files: len(files), Extensions: map[string]int{},
+			Source: Source{Paths: []string{path}, Access: access}, Files: len(files), Extensions: map[string]int{},
 		}
 		if len(files) < len(g.files) {
 			found.Source.Format = format // other formats lie below the path too
@@ -117,7 +117,7 @@ func (f *Found) lines(files []file) error {
 	lines, read := int64(0), int64(0)
 	step := max(1, len(files)/scanFiles)
 	for i := 0; i < len(files); i += step {
-		k, n, err := look(files[i], columns)
+		k, n, err := look(files[i], f.Source.Access, columns)
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (f *Found) settle(columns map[string]*column, lines int, name string) error
 func (f *Found) tables(files []file) error {
 	f.Documents = 0
 	for i := range files {
-		s := source{files: []file{files[i]}, size: files[i].size}
+		s := source{Source: Source{Access: f.Source.Access}, files: []file{files[i]}, size: files[i].size}
 		o, err := s.open(&s.files[0])
 		if err != nil {
 			return err
@@ -189,8 +189,8 @@ func columnsOf(t *table.Table) map[string]*column {
 
 // look counts the lines in the first part of a file, of read bytes as it is stored,
 // and adds what fields they have.
-func look(f file, columns map[string]*column) (lines, read int64, err error) {
-	s := source{Source: Source{Field: "text"}, files: []file{f}, size: f.size}
+func look(f file, access Access, columns map[string]*column) (lines, read int64, err error) {
+	s := source{Source: Source{Field: "text", Access: access}, files: []file{f}, size: f.size}
 	n, err := s.places(0)
 	if err != nil {
 		return 0, 0, err

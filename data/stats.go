@@ -22,6 +22,9 @@ type SourceStats struct {
 	// Skipped counts files left out, and documents met in epoch 0, by reason.
 	Skipped  map[string]int64
 	Examples map[string]string // the first of each reason
+	// Retries are the requests that were repeated, by reason, over all sources that
+	// are read by the same Access.Remote; nil for files of this machine.
+	Retries map[string]int64
 }
 
 // Stats is one entry for each source, in the order of the spec, over the lanes
@@ -37,6 +40,9 @@ func (l *Loader) Stats() []SourceStats {
 			Skipped: maps.Clone(s.skipped), Examples: maps.Clone(s.examples),
 		}
 		s.mu.Unlock()
+		if s.Access.Remote != nil && slices.ContainsFunc(s.files, func(f file) bool { return f.tag != "" }) {
+			st.Retries = s.Access.Remote.Stats().Retries
+		}
 		quota := max(1, (s.blocks+s.lanes-1)/s.lanes)
 		for _, at := range l.lanes {
 			c := at.before[i]

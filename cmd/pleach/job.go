@@ -42,6 +42,7 @@ type prepared struct {
 	state     train.State      // of kept
 	model     *model.Config
 	tokenizer *token.Tokenizer // nil where all documents are ids
+	reach     *reach
 	loader    *data.Loader
 	texts     []heldOut // to evaluate
 	first     int32     // the id that stands before each of their documents
@@ -60,6 +61,9 @@ type prepared struct {
 // even while the tokens of an epoch are counted.
 func prepare(ctx context.Context, r *config.Recipe) (_ *prepared, err error) {
 	p := &prepared{recipe: r}
+	if p.reach, err = newReach(ctx, func(message string) { fmt.Fprintln(os.Stderr, "warning:", message) }); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			p.close()
@@ -105,6 +109,7 @@ func (p *prepared) close() {
 	if p.loader != nil {
 		p.loader.Close()
 	}
+	p.reach.close()
 }
 
 // openModel finds the architecture and the tokenizer.
@@ -249,7 +254,7 @@ func (p *prepared) openData() error {
 	}
 	for _, s := range d.Sources {
 		spec.Sources = append(spec.Sources, data.Source{
-			Paths: s.Paths, Name: s.Name, Weight: s.Weight, Field: s.Field, ID: s.ID, Mask: s.Mask,
+			Paths: s.Paths, Access: p.reach.Access, Name: s.Name, Weight: s.Weight, Field: s.Field, ID: s.ID, Mask: s.Mask,
 			Rows: s.Rows, Format: s.Format, Epochs: float64(s.Epochs), Damaged: int64(s.Damaged),
 		})
 	}

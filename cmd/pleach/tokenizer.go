@@ -100,10 +100,15 @@ func (o *vocabulary) run(c *cobra.Command, files []string) error {
 func (o *vocabulary) train(c *cobra.Command, files []string) (*token.Tokenizer, error) {
 	show := newMeter(c.ErrOrStderr())
 	defer show.erase()
+	from, err := newReach(c.Context(), func(message string) { fmt.Fprintln(c.ErrOrStderr(), message) })
+	if err != nil {
+		return nil, err
+	}
+	defer from.close()
 	var broken error
 	read := 0
 	docs := func(yield func([]byte) bool) {
-		for d, err := range data.Documents(data.Source{Paths: files, Field: o.field}) {
+		for d, err := range data.Documents(data.Source{Paths: files, Access: from.Access, Field: o.field}) {
 			if err == nil && d.IDs != nil {
 				err = fault.Dataf("%s: a list of ids, want text", d.ID)
 			}
