@@ -55,6 +55,7 @@ type Loader struct {
 	served int64       // rows of this rank
 	lanes  []laneState // of this rank: lane Rank + i·Ranks, after the rows served
 	crew   *crew       // nil: nobody works ahead
+	accept bool        // a state may be of files that have changed since
 	err    error       // the end, or what went wrong
 
 	closing context.Context

@@ -64,6 +64,9 @@ func newPacker(n *lane, at laneState) (*packer, error) {
 	if err := p.fill(n.take); err != nil {
 		return nil, err
 	}
+	if n.changed {
+		at.offset = min(at.offset, len(p.rows))
+	}
 	if at.offset > len(p.rows) {
 		return nil, fault.Statef("data: lane %d: the window has %d rows, want %d or more: "+
 			"the state is damaged or of other documents", n.number, len(p.rows), at.offset)
