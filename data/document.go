@@ -27,6 +27,8 @@ type Document struct {
 	Text []byte  // UTF-8; nil if it came as ids
 	IDs  []int32 // nil if it came as text
 	Mask []uint8 // 0 or 1 for each id, 1: counts as a target; nil: all do
+
+	encoded bool // the ids are those of a text
 }
 
 // A reason says why a document is skipped when it is read.
@@ -115,6 +117,9 @@ func isDamage(err error) bool { return errors.Is(err, fault.Data) && !errors.Is(
 
 // readSound is read of what must not be damaged.
 func (s *source) readSound(r ref, c *scratch) (Document, reason, error) {
+	if s.parts != nil {
+		return s.token(r, c)
+	}
 	f := &s.files[r.file]
 	switch {
 	case r.n < 0:
@@ -207,7 +212,7 @@ func (s *source) bad(r ref, off int64, format string, args ...any) error {
 // Weight, Rows and Epochs do not matter.
 func Documents(src Source) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		s, err := newSource(src, 1, 0)
+		s, err := newSource(src, 1, 0, "")
 		if err != nil {
 			yield(Document{}, err)
 			return

@@ -251,27 +251,18 @@ func (n *lane) pick() int {
 // came with these get no second one. A mask goes on over the id added at the
 // end, which counts if the last id does, and does not over that at the start.
 func (n *lane) encode(d Document) error {
-	p, first, last := n.spec, d.IDs == nil, d.IDs == nil
+	p, first, last := n.spec, true, true
 	ids := n.buf[:0]
-	if d.IDs != nil {
+	if d.IDs != nil && !d.encoded {
 		first, last = d.IDs[0] != p.BOS, d.IDs[len(d.IDs)-1] != p.EOS
 	}
 	first = first && p.AddBOS
 	if first {
 		ids = append(ids, p.BOS)
 	}
-	if d.IDs != nil {
-		ids = append(ids, d.IDs...)
-	} else if n.enc == nil {
-		return fault.Configf("data: %s is text: want a tokenizer", d.ID)
-	} else {
-		ids = n.enc.Encode(ids, d.Text)
-		if e, ok := n.enc.(interface{ Err() error }); ok && e.Err() != nil {
-			return fmt.Errorf("data: %s: %w", d.ID, e.Err())
-		}
-		if err := n.check(ids); err != nil {
-			return err
-		}
+	ids, err := n.append(ids, d)
+	if err != nil {
+		return err
 	}
 	if last {
 		ids = append(ids, p.EOS)
@@ -290,16 +281,38 @@ func (n *lane) encode(d Document) error {
 	return nil
 }
 
+// append appends the ids of a document, without special ones.
+func (n *lane) append(ids []int32, d Document) ([]int32, error) {
+	if d.IDs != nil {
+		return append(ids, d.IDs...), n.check(d, d.IDs)
+	}
+	if n.enc == nil {
+		return nil, fault.Configf("data: %s is text: want a tokenizer", d.ID)
+	}
+	from := len(ids)
+	ids = n.enc.Encode(ids, d.Text)
+	if e, ok := n.enc.(interface{ Err() error }); ok && e.Err() != nil {
+		return nil, fmt.Errorf("data: %s: %w", d.ID, e.Err())
+	}
+	return ids, n.check(d, ids[from:])
+}
+
+// bare is the ids of a document, without special ones, until the next call.
+func (n *lane) bare(d Document) (_ []int32, err error) {
+	n.buf, err = n.append(n.buf[:0], d)
+	return n.buf, err
+}
+
 // check refuses ids that the model has no row for: they come from a tokenizer
 // that is not the model's.
-func (n *lane) check(ids []int32) error {
+func (n *lane) check(d Document, ids []int32) error {
 	if n.spec.Vocabulary == 0 {
 		return nil
 	}
 	for i, id := range ids {
 		if id < 0 || int(id) >= n.spec.Vocabulary {
 			return fault.Configf("data: %s: the tokenizer gives id %d at %d, want 0 … %d: "+
-				"it is not the tokenizer of the model", n.doc.ID, id, i, n.spec.Vocabulary-1)
+				"it is not the tokenizer of the model", d.ID, id, i, n.spec.Vocabulary-1)
 		}
 	}
 	return nil

@@ -82,7 +82,7 @@ func Open(spec Spec, enc Encoder) (_ *Loader, err error) {
 		}
 	}()
 	for i, src := range named {
-		s, err := newSource(src, spec.Lanes, spec.Vocabulary)
+		s, err := newSource(src, spec.Lanes, spec.Vocabulary, spec.Tokenizer)
 		if err != nil {
 			return nil, err
 		}

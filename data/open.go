@@ -145,6 +145,9 @@ func (t *shelved) close() {
 }
 
 func (t *shelved) prepare(s *source) error {
+	if s.parts != nil {
+		return s.parts.prepare(t)
+	}
 	f := &s.files[t.file]
 	var err error
 	if t.from, err = s.open(f); err != nil {

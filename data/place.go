@@ -116,6 +116,9 @@ func (s *source) placesIn(i int32, lo, hi int64) (from, to int64, err error) {
 
 // starting lists the documents that stand in [lo,hi) of the concatenated files.
 func (s *source) starting(lo, hi int64) ([]ref, error) {
+	if s.parts != nil {
+		return s.findTokens(lo, hi)
+	}
 	if s.size > indexed {
 		return s.find(lo, hi)
 	}
@@ -220,6 +223,9 @@ func (s *source) findLines(refs []ref, i int32, lo, hi int64) ([]ref, error) {
 
 // takes is how many of its file's bytes a document takes, with its newline.
 func (s *source) takes(r ref) int64 {
+	if s.parts != nil {
+		return r.n
+	}
 	f := &s.files[r.file]
 	switch {
 	case isTable(f.format):

@@ -52,6 +52,7 @@ type source struct {
 	Source
 	key        string // its place among the sources: names may change, orders must not
 	files      []file
+	parts      *parts // nil unless the documents lie as tokens
 	tables     shelf
 	size       int64
 	digest     []byte // of the files
@@ -82,7 +83,7 @@ type perm struct {
 	of    []int
 }
 
-func newSource(src Source, lanes, vocabulary int) (*source, error) {
+func newSource(src Source, lanes, vocabulary int, tokenizer string) (*source, error) {
 	if src.Field == "" {
 		src.Field = "text"
 	}
@@ -108,12 +109,19 @@ func newSource(src Source, lanes, vocabulary int) (*source, error) {
 		src.Format = formatJSONL
 	}
 	s := &source{Source: src, lanes: lanes, vocabulary: vocabulary}
-	g, err := gather(&src)
+	tokens, err := s.openTokens(tokenizer)
 	if err != nil {
 		return nil, err
 	}
-	s.files, s.size, s.digest = g.files, g.size, digest(g.files)
-	s.skipped, s.examples = g.skipped, g.examples
+	if !tokens {
+		g, err := gather(&src)
+		if err != nil {
+			return nil, err
+		}
+		s.files, s.size = g.files, g.size
+		s.skipped, s.examples = g.skipped, g.examples
+	}
+	s.digest = digest(s.files)
 	most := int64(blockSize)
 	if slices.ContainsFunc(s.files, func(f file) bool { return !f.plain() }) {
 		most = packedBlock
