@@ -165,11 +165,7 @@ func (t *Table) Read(lo, hi int64, fields []Field, dst *Batch) (err error) {
 	if err := dst.bind(t, fields); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			dst.table = nil // a cursor that stopped half-way is not to be read on from
-		}
-	}()
+	dst.table = nil // a cursor that stops half-way, or panics, is not read on from
 	dst.Rows = int(hi - lo)
 	for i := range fields {
 		c := &dst.Columns[i]
@@ -181,6 +177,7 @@ func (t *Table) Read(lo, hi int64, fields []Field, dst *Batch) (err error) {
 			return fault.Dataf("table: reading %s: column %s: got %d rows, want %d", t.name, fields[i].Path, c.rows(), dst.Rows)
 		}
 	}
+	dst.table = t
 	return nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
+	build "github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
@@ -32,7 +32,7 @@ const (
 // at a time. Errors that writing meets are told by the next EndBatch or Close.
 type Writer struct {
 	file    *ipc.FileWriter
-	builder *array.RecordBuilder
+	builder *build.RecordBuilder
 	rows    int64
 }
 
@@ -60,7 +60,7 @@ func NewWriter(w io.Writer, metadata map[string]string, columns ...ColumnDef) (*
 	if err != nil {
 		return nil, fault.Machinef("table: writing: %w", err)
 	}
-	return &Writer{file: f, builder: array.NewRecordBuilder(memory.DefaultAllocator, schema)}, nil
+	return &Writer{file: f, builder: build.NewRecordBuilder(memory.DefaultAllocator, schema)}, nil
 }
 
 func (k Kind) arrow() arrow.DataType {
@@ -78,33 +78,33 @@ func (k Kind) arrow() arrow.DataType {
 }
 
 // Int sets column i of the row at hand. Each row sets each of its columns once.
-func (w *Writer) Int(i int, v int64) { w.builder.Field(i).(*array.Int64Builder).Append(v) }
+func (w *Writer) Int(i int, v int64) { w.builder.Field(i).(*build.Int64Builder).Append(v) }
 
 // Text sets column i of the row at hand.
-func (w *Writer) Text(i int, v string) { w.builder.Field(i).(*array.StringBuilder).Append(v) }
+func (w *Writer) Text(i int, v string) { w.builder.Field(i).(*build.StringBuilder).Append(v) }
 
 // Null leaves column i of the row at hand without a value.
 func (w *Writer) Null(i int) { w.builder.Field(i).AppendNull() }
 
 // Numbers sets column i of the row at hand.
 func (w *Writer) Numbers(i int, v []int32) {
-	b := w.builder.Field(i).(*array.ListBuilder)
+	b := w.builder.Field(i).(*build.ListBuilder)
 	b.Append(true)
-	b.ValueBuilder().(*array.Int32Builder).AppendValues(v, nil)
+	b.ValueBuilder().(*build.Int32Builder).AppendValues(v, nil)
 }
 
 // Bits sets column i of the row at hand.
 func (w *Writer) Bits(i int, v []uint8) {
-	b := w.builder.Field(i).(*array.ListBuilder)
+	b := w.builder.Field(i).(*build.ListBuilder)
 	b.Append(true)
-	b.ValueBuilder().(*array.Uint8Builder).AppendValues(v, nil)
+	b.ValueBuilder().(*build.Uint8Builder).AppendValues(v, nil)
 }
 
 // Strings sets column i of the row at hand.
 func (w *Writer) Strings(i int, v []string) {
-	b := w.builder.Field(i).(*array.ListBuilder)
+	b := w.builder.Field(i).(*build.ListBuilder)
 	b.Append(true)
-	b.ValueBuilder().(*array.StringBuilder).AppendValues(v, nil)
+	b.ValueBuilder().(*build.StringBuilder).AppendValues(v, nil)
 }
 
 // EndBatch writes the rows since the last one as a batch, even if there are none.
