@@ -80,9 +80,10 @@ func newLane(l *Loader, number int, at laneState) *lane {
 	return n
 }
 
-// resume takes up the document that was being served.
+// resume takes up the document that was being served. Even if its first id comes
+// next it is taken here, in the stage in which it was chosen.
 func (n *lane) resume(offset int) error {
-	if offset == 0 {
+	if n.rows == 0 && offset == 0 {
 		return nil
 	}
 	if err := n.take(); err != nil {

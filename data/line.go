@@ -28,7 +28,7 @@ func (s *source) parse(r ref, line []byte, c *scratch) (Document, reason, error)
 	if v.text == nil {
 		return d, none, s.bad(r, 0, "no field %q: the line has %s", s.Field, strings.Join(v.keys, ", "))
 	}
-	if v.several && v.text[0] == '"' {
+	if v.several {
 		return s.lines(r, d, v, c)
 	}
 	switch v.text[0] {
@@ -97,8 +97,11 @@ func (s *source) values(line []byte) (values, error) {
 // nested finds fields by paths with dots that are no keys of the line.
 func (s *source) nested(line []byte, v *values) {
 	if v.text == nil && strings.Contains(s.Field, ".") {
-		if all := walkPath(nil, line, s.Field); len(all) > 0 {
+		none := false
+		if all := walkPath(nil, line, s.Field, &none); len(all) > 0 {
 			v.text, v.rest, v.several = all[0], all[1:], len(all) > 1
+		} else if none {
+			v.text = []byte("null")
 		}
 	}
 	for _, f := range []struct {
@@ -106,7 +109,7 @@ func (s *source) nested(line []byte, v *values) {
 		to   *[]byte
 	}{{s.ID, &v.id}, {s.Mask, &v.mask}} {
 		if *f.to == nil && strings.Contains(f.path, ".") {
-			if all := walkPath(nil, line, f.path); len(all) == 1 {
+			if all := walkPath(nil, line, f.path, new(bool)); len(all) == 1 {
 				*f.to = all[0]
 			}
 		}
@@ -114,19 +117,24 @@ func (s *source) nested(line []byte, v *values) {
 }
 
 // walkPath appends the values at a path of a value that is known to be JSON. Lists
-// on the way have no name of their own: each of their values is walked into.
-func walkPath(all [][]byte, raw []byte, path string) [][]byte {
+// on the way have no name of their own: each of their values is walked into; none
+// is set where one is empty.
+func walkPath(all [][]byte, raw []byte, path string, none *bool) [][]byte {
 	switch raw = bytes.TrimLeft(raw, " \t\r\n"); {
 	case path == "":
 		return append(all, raw)
 	case raw[0] == '[':
 		p := parser{b: raw}
-		p.elements(0, func(raw []byte) { all = walkPath(all, raw, path) })
+		*none = true
+		p.elements(0, func(raw []byte) {
+			*none = false
+			all = walkPath(all, raw, path, none)
+		})
 	case raw[0] == '{':
 		name, rest, _ := strings.Cut(path, ".")
 		parseObject(raw, func(key string, raw []byte) {
 			if key == name {
-				all = walkPath(all, raw, rest)
+				all = walkPath(all, raw, rest, none)
 			}
 		})
 	}
@@ -135,7 +143,7 @@ func walkPath(all [][]byte, raw []byte, path string) [][]byte {
 
 // lines reads a document that is several texts: a line each.
 func (s *source) lines(r ref, d Document, v values, c *scratch) (Document, reason, error) {
-	text := c.text[:0]
+	text, some := c.text[:0], false
 	for i, raw := range append([][]byte{v.text}, v.rest...) {
 		if raw[0] == 'n' {
 			continue
@@ -147,10 +155,10 @@ func (s *source) lines(r ref, d Document, v values, c *scratch) (Document, reaso
 		if !ok {
 			return d, notUTF8, nil
 		}
-		if i > 0 {
+		if some {
 			text = append(text, '\n')
 		}
-		text = append(text, t...)
+		text, some = append(text, t...), true
 	}
 	c.text, d.Text = text, text
 	return d, textOrEmpty(text), nil

@@ -212,11 +212,13 @@ func (w *tokenizing) chunk(lo, hi int64, n *lane) (c chunk) {
 		if err != nil {
 			return chunk{err: err}
 		}
-		t := tokenized{at: lo, bytes: w.s.takes(r), name: d.ID, why: why.String()}
+		t := tokenized{at: lo, bytes: w.s.takes(r), name: d.ID}
 		if r.n >= 0 {
 			t.at = w.s.standing(r)
 		}
-		if why == none {
+		if why != none {
+			t.why = why.String()
+		} else {
 			if t.why = asIDs; d.IDs == nil {
 				t.why = asText
 			}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -119,10 +118,10 @@ func partName(i int) string {
 // readTokens reads tokens.json of a folder; nil if it has none.
 func readTokens(dir string) (*tokenManifest, error) {
 	name := filepath.Join(dir, tokensName)
-	b, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(name); err != nil {
 		return nil, nil
 	}
+	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, fault.Dataf("data: %w", err)
 	}
