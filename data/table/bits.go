@@ -31,19 +31,19 @@ func hybrid[T uint8 | uint32](dst []T, src []byte, width int) ([]byte, error) {
 		src = src[k:]
 		if head&1 == 0 {
 			bytes := (width + 7) / 8
-			if len(src) < bytes {
+			if len(src) < bytes || head>>1 > uint64(len(dst)) {
 				return nil, errBits
 			}
-			var v T
+			var v uint64
 			for i, b := range src[:bytes] {
-				v |= T(uint64(b) << (8 * i))
+				v |= uint64(b) << (8 * i)
 			}
-			n := int(min(head>>1, uint64(len(dst))))
-			if uint64(n) != head>>1 {
+			if v>>width != 0 {
 				return nil, errBits
 			}
+			n := int(head >> 1)
 			for i := range dst[:n] {
-				dst[i] = v
+				dst[i] = T(v)
 			}
 			dst, src = dst[n:], src[bytes:]
 			continue
