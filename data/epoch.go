@@ -69,8 +69,8 @@ func (l *Loader) count(limit, part int64) (Epoch, error) {
 	s := l.sources[0]
 	e := Epoch{Source: s.Name, Exact: s.size < limit}
 	if s.Rows {
-		refs, err := s.all()
-		e.Documents, e.Exact = int64(len(refs)), true
+		n, err := s.readyRows()
+		e.Documents, e.Exact = n, true
 		e.SourceTokens = e.Documents * int64(l.spec.Sequence)
 		return e, err
 	}

@@ -180,7 +180,9 @@ func (f *file) head(o object) (stored, text []byte, err error) {
 	if f.packed = frame.Sniff(stored); f.packed == frame.None {
 		return stored, stored, nil
 	}
-	text, err = frame.Head(o, f.size, headSize)
+	if text, err = frame.Head(o, f.size, headSize); err != nil {
+		err = fault.Dataf("data: %s: %w", f.name, err)
+	}
 	return stored, text, err
 }
 

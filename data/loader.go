@@ -96,7 +96,7 @@ func Open(spec Spec, enc Encoder) (_ *Loader, err error) {
 		}
 		s.key = itoa(int64(i))
 	}
-	if err := checkReady(l.sources); err != nil {
+	if err := checkReady(l.sources, &l.spec); err != nil {
 		return nil, err
 	}
 	if l.stages, err = stages(l.sources, spec.Stages); err != nil {

@@ -145,8 +145,11 @@ func (t *shelved) close() {
 }
 
 func (t *shelved) prepare(s *source) error {
-	if s.parts != nil {
+	switch {
+	case s.parts != nil:
 		return s.parts.prepare(t)
+	case s.packed != nil:
+		return s.packed.prepare(t)
 	}
 	f := &s.files[t.file]
 	var err error

@@ -52,7 +52,8 @@ type source struct {
 	Source
 	key        string // its place among the sources: names may change, orders must not
 	files      []file
-	parts      *parts // nil unless the documents lie as tokens
+	parts      *parts      // nil unless the documents lie as tokens
+	packed     *packedRows // nil unless rows lie as they are trained on
 	tables     shelf
 	size       int64
 	digest     []byte // of the files
@@ -109,6 +110,10 @@ func newSource(src Source, lanes, vocabulary int, tokenizer string) (*source, er
 		src.Format = formatJSONL
 	}
 	s := &source{Source: src, lanes: lanes, vocabulary: vocabulary}
+	if packed, err := s.openRows(); packed || err != nil {
+		s.digest = digest(s.files)
+		return s, err
+	}
 	tokens, err := s.openTokens(tokenizer)
 	if err != nil {
 		return nil, err
@@ -173,6 +178,9 @@ func (s *source) documents(seed uint64, epoch int64, b int, shuffled bool) ([]re
 // check finds out whether a source has a document at all, and one that can be
 // read without an encoder if there is none.
 func (s *source) check(encoder bool) error {
+	if s.packed != nil {
+		return nil
+	}
 	skips := map[string]int64{}
 	examples := map[string]string{}
 	found := false
