@@ -12,9 +12,12 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -418,5 +421,71 @@ func TestUnlisted(t *testing.T) {
 	r := newRemote(t, nil, blob.Options{})
 	if _, err := r.Open(t.Context(), blob.Object{URL: "hf://o/n/f"}); !errors.Is(err, fault.Data) || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCache: what was read is on disk for the next process, a damaged part of it
+// is fetched again, and without a disk everything is read all the same.
+func TestCache(t *testing.T) {
+	want := random(1, 10500)
+	h := blobtest.NewHub(t, "org/name", map[string][]byte{"f": want}, nil)
+	dir := t.TempDir()
+	read := func(o blob.Options) (served int64, s blob.Stats) {
+		before := h.Served()
+		r := newRemote(t, h, o)
+		if got := readAll(t, r, list(t, r, "hf://org/name")[0]); !bytes.Equal(got, want) {
+			t.Errorf("%v: got other bytes", o)
+		}
+		return h.Served() - before, r.Stats()
+	}
+	if n, s := read(blob.Options{Cache: dir}); n != 10500 || s.FromCache != 0 || s.Bytes != 10500 {
+		t.Errorf("first: %d bytes, %v", n, s)
+	}
+	if n, s := read(blob.Options{Cache: dir}); n != 0 || s.FromCache != 11 {
+		t.Errorf("again: %d bytes, %v, want none", n, s)
+	}
+	chunks, err := filepath.Glob(filepath.Join(dir, "*-3.chunk"))
+	if err != nil || len(chunks) != 1 {
+		t.Fatal(chunks, err)
+	}
+	if err := os.WriteFile(chunks[0], make([]byte, 1020), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, s := read(blob.Options{Cache: dir}); n != 1000 || s.FromCache != 10 {
+		t.Errorf("damaged: %d bytes, %v, want one chunk", n, s)
+	}
+	if n, s := read(blob.Options{Cache: dir, CacheLimit: 3100}); n != 0 || s.FromCache != 11 {
+		t.Errorf("a small limit: %d bytes, %v", n, s)
+	}
+	var told atomic.Int32
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := read(blob.Options{Cache: file, Warn: func(string) { told.Add(1) }}); n != 10500 || told.Load() != 1 {
+		t.Errorf("no disk: %d bytes, %d warnings", n, told.Load())
+	}
+}
+
+// TestCacheSeeks: small reads all over an object that is on disk do not bring
+// whole chunks into memory again and again.
+func TestCacheSeeks(t *testing.T) {
+	want := random(1, 40000)
+	h := blobtest.NewHub(t, "org/name", map[string][]byte{"f": want}, nil)
+	r := newRemote(t, h, blob.Options{Cache: t.TempDir()})
+	f, err := r.Open(t.Context(), list(t, r, "hf://org/name")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	b := make([]byte, 30)
+	for range 2000 {
+		off := rnd.Int64N(40000 - 30)
+		if _, err := f.ReadAt(b, off); err != nil || !bytes.Equal(b, want[off:off+30]) {
+			t.Fatalf("at %d: %v", off, err)
+		}
+	}
+	if s := r.Stats(); s.Bytes != 40000 || s.FromCache != 0 {
+		t.Errorf("got %v, want each chunk fetched once and none loaded whole", s)
 	}
 }
