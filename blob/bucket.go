@@ -5,7 +5,6 @@ package blob
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -168,11 +167,8 @@ func (b *bucket) judge(err error) *failure {
 	if status == 0 {
 		status = coded(err)
 	}
-	switch {
-	case status != 0:
+	if status != 0 {
 		return answered(status, h, unframed(err))
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &failure{err: errSlow, reason: Timeout}
 	}
 	f := offLine(err)
 	f.err = unframed(f.err)

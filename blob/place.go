@@ -144,6 +144,15 @@ func (p place) match(key string) bool {
 	return matchNames(strings.Split(p.key, "/"), strings.Split(key, "/"))
 }
 
+// Match says whether a name, or if the pattern has no slash its last element,
+// matches a pattern as in [Remote.List].
+func Match(pattern, name string) bool {
+	if !strings.Contains(pattern, "/") {
+		name = path.Base(name)
+	}
+	return matchNames(strings.Split(pattern, "/"), strings.Split(name, "/"))
+}
+
 // matchNames compares names between slashes; the pattern "**" stands for any
 // number of them.
 func matchNames(pattern, names []string) bool {

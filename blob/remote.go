@@ -189,7 +189,8 @@ type Stats struct {
 	Requests  int64            // ranges asked for and pages listed, tries counted each
 	Bytes     int64            // received of objects
 	FromCache int64            // chunks found on disk
-	Retries   map[string]int64 // tries that failed and were repeated, by reason
+	Retries   map[string]int64 // tries that failed and were repeated, by reason; net/http
+	// repeats a request by itself, once, if a connection that idled was closed meanwhile
 }
 
 // Reasons of retries, as keys of [Stats.Retries].

@@ -109,7 +109,7 @@ func asFailure(tried context.Context, err error) *failure {
 	if errors.As(err, &f) {
 		return f
 	}
-	if tried.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+	if tried.Err() != nil {
 		return &failure{err: errSlow, reason: Timeout}
 	}
 	return offLine(err)
@@ -124,6 +124,8 @@ func offLine(err error) *failure {
 	var nerr net.Error
 	var uerr *url.Error
 	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &failure{err: errSlow, reason: Timeout}
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return &failure{err: dns, kind: fault.Config}
 	case errors.As(err, &cert):
