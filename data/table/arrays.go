@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // arrays is the cursor of an Arrow column: the arrays on the way to it in one batch.
@@ -303,7 +304,9 @@ func (c *arrays) emit(level int, lo, hi int64, dst *Column) error {
 			return err
 		}
 		if null {
-			dst.addNull(Absent, c.form)
+			if err := dst.addNull(Absent, c.form); err != nil {
+				return err
+			}
 			continue
 		}
 		from, to, err := a.inside(i)
@@ -348,17 +351,50 @@ func (a *array) offsets(i int64) (from, to int64, err error) {
 
 // values appends elements [lo,hi) of the last array.
 func (c *arrays) values(a *array, lo, hi int64, dst *Column) error {
+	if c.form == IDs && a.valid.size == 0 && a.dict < 0 && a.kind == ints && a.width >= 4 {
+		return a.ids(lo, hi, dst)
+	}
 	for i := lo; i < hi; i++ {
 		null, err := a.isNull(i)
 		switch {
 		case err != nil:
-			return err
 		case null:
-			dst.addNull(Missing, c.form)
+			err = dst.addNull(Missing, c.form)
 		default:
-			if err := c.value(a, i, dst); err != nil {
-				return err
-			}
+			err = c.value(a, i, dst)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ids appends integers of 4 or 8 bytes with a sign, none of which is null.
+func (a *array) ids(lo, hi int64, dst *Column) error {
+	if hi-lo > int64(maxRead-len(dst.Nulls)) {
+		return errRead()
+	}
+	w, at := int64(a.width), len(dst.IDs)
+	n := int(hi - lo)
+	b, err := a.first.at(lo*w, hi*w)
+	if err != nil {
+		return err
+	}
+	dst.Nulls = slices.Grow(dst.Nulls, n)[:at+n]
+	clear(dst.Nulls[at:])
+	dst.IDs = slices.Grow(dst.IDs, n)[:at+n]
+	out := dst.IDs[at:]
+	if w == 4 {
+		for k := range out {
+			out[k] = int32(binary.LittleEndian.Uint32(b[4*k:]))
+		}
+		return nil
+	}
+	for k := range out {
+		x := int64(binary.LittleEndian.Uint64(b[8*k:]))
+		if out[k] = int32(x); int64(out[k]) != x {
+			return errFit(x, ints)
 		}
 	}
 	return nil
@@ -461,8 +497,7 @@ func (c *arrays) fromDictionary(a *array, i int64, dst *Column) error {
 	}
 	switch {
 	case d.Nulls[k] != Present:
-		dst.addNull(Missing, c.form)
-		return nil
+		return dst.addNull(Missing, c.form)
 	case c.form == IDs:
 		return dst.addID(int64(d.IDs[k]), ints)
 	}

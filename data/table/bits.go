@@ -64,24 +64,19 @@ func hybrid[T uint8 | uint32](dst []T, src []byte, width int) ([]byte, error) {
 
 // unpack reads values of width ≤ 32 bits, from the lowest bit on. src has them.
 func unpack[T uint8 | uint32](dst []T, src []byte, width int) {
-	var acc uint64
-	bits := 0
 	mask := uint64(1)<<width - 1
-	for i := range dst {
-		if bits < width {
-			if len(src) >= 4 {
-				acc |= uint64(binary.LittleEndian.Uint32(src)) << bits
-				src, bits = src[4:], bits+32
-			} else {
-				for ; len(src) > 0 && bits < width; bits += 8 {
-					acc |= uint64(src[0]) << bits
-					src = src[1:]
-				}
-			}
+	i, at := 0, 0 // value, bit
+	for ; i < len(dst) && at>>3+8 <= len(src); i++ {
+		dst[i] = T(binary.LittleEndian.Uint64(src[at>>3:]) >> (at & 7) & mask)
+		at += width
+	}
+	for ; i < len(dst); i++ { // in the last 8 bytes
+		var acc uint64
+		for k, b := range src[at>>3:] {
+			acc |= uint64(b) << (8 * k)
 		}
-		dst[i] = T(acc & mask)
-		acc >>= width
-		bits -= width
+		dst[i] = T(acc >> (at & 7) & mask)
+		at += width
 	}
 }
 

@@ -4,6 +4,7 @@
 package table
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -244,12 +245,9 @@ func levels(dst *[]uint8, src []byte, n, most int) error {
 	if err == nil && len(rest) > 0 {
 		err = errBits
 	}
-	if most+1 == 1<<bits.Len(uint(most)) {
-		return err // every value of this width is one
-	}
-	for _, v := range *dst {
-		if int(v) > most {
-			return fmt.Errorf("got a level of %d, want at most %d", v, most)
+	for v := most + 1; v < 1<<bits.Len(uint(most)) && err == nil; v++ {
+		if bytes.IndexByte(*dst, byte(v)) >= 0 {
+			err = fmt.Errorf("got a level of %d, want at most %d", v, most)
 		}
 	}
 	return err
@@ -259,23 +257,25 @@ func levels(dst *[]uint8, src []byte, n, most int) error {
 func (p *page) count(l *leaf) int {
 	p.starts = p.n
 	if l.maxRep > 0 {
-		p.starts = 0
-		for _, v := range p.rep {
-			if v == 0 {
-				p.starts++
-			}
-		}
+		p.starts = bytes.Count(p.rep, []byte{0})
 	}
+	return p.present(0, p.n, l)
+}
+
+// present is how many values there are between two levels.
+func (p *page) present(from, to int, l *leaf) int {
 	if l.maxDef == 0 {
-		return p.n
+		return to - from
 	}
-	present := 0
-	for _, v := range p.def {
-		if int(v) == l.maxDef {
-			present++
-		}
+	return bytes.Count(p.def[from:to], []byte{byte(l.maxDef)})
+}
+
+// endOfRow is the next level at which a row starts.
+func (p *page) endOfRow(level int) int {
+	if i := bytes.IndexByte(p.rep[level:], 0); i >= 0 {
+		return level + i
 	}
-	return present
+	return p.n
 }
 
 // grow makes a slice n long; what it held is lost.

@@ -197,35 +197,15 @@ func (p *pages) rewind() { p.level, p.val, p.row = 0, 0, p.first }
 func (p *pages) skip(lo int64) {
 	if p.leaf.maxRep == 0 {
 		n := int(lo - p.row)
-		p.val += p.present(p.level, p.level+n)
+		p.val += p.page.present(p.level, p.level+n, p.leaf)
 		p.level, p.row = p.level+n, lo
 		return
 	}
 	from := p.level
-	for p.level < p.page.n {
-		if p.page.rep[p.level] == 0 {
-			if p.row == lo {
-				break
-			}
-			p.row++
-		}
-		p.level++
+	for p.level = p.page.endOfRow(p.level); p.row < lo; p.row++ {
+		p.level = p.page.endOfRow(p.level + 1)
 	}
-	p.val += p.present(from, p.level)
-}
-
-// present is the number of values between two levels of the page.
-func (p *pages) present(from, to int) int {
-	if p.leaf.maxDef == 0 {
-		return to - from
-	}
-	n, most := 0, uint8(p.leaf.maxDef)
-	for _, d := range p.page.def[from:to] {
-		if d == most {
-			n++
-		}
-	}
-	return n
+	p.val += p.page.present(from, p.level, p.leaf)
 }
 
 // take appends what the page has of rows [lo,hi) from the current level on, and
@@ -253,7 +233,7 @@ func (p *pages) take(lo, hi int64, dst *Column) (bool, error) {
 			}
 			p.row++
 		}
-		if err := p.add(dst); err != nil {
+		if err := p.addRow(p.page.endOfRow(p.level+1), dst); err != nil {
 			return false, err
 		}
 	}
@@ -263,6 +243,22 @@ func (p *pages) take(lo, hi int64, dst *Column) (bool, error) {
 		return true, nil
 	}
 	return false, nil
+}
+
+// addRow appends the values up to a level.
+func (p *pages) addRow(end int, dst *Column) error {
+	n := end - p.level
+	if p.form == IDs && p.leaf.kind == ints && p.page.present(p.level, end, p.leaf) == n {
+		err := dst.addIDs(&p.page.vals, p.val, n)
+		p.level, p.val = end, p.val+n
+		return err
+	}
+	for p.level < end {
+		if err := p.add(dst); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // add appends the value at the current level, and passes it.
@@ -279,22 +275,67 @@ func (p *pages) add(dst *Column) error {
 	case isEmpty:
 		return nil
 	}
-	dst.addNull(Null(m), p.form)
-	return nil
+	return dst.addNull(Null(m), p.form)
 }
 
 // addNull appends a value that is not there.
-func (c *Column) addNull(n Null, f Form) {
+func (c *Column) addNull(n Null, f Form) error {
+	if len(c.Nulls) >= maxRead {
+		return errRead()
+	}
 	c.Nulls = append(c.Nulls, n)
 	if f == IDs {
 		c.IDs = append(c.IDs, 0)
-		return
+		return nil
 	}
 	c.Ends = append(c.Ends, int64(len(c.Bytes)))
+	return nil
 }
 
-// maxBatch bounds what one Read gives.
-const maxBatch = 4 << 30
+// maxBatch and maxRead bound what one Read gives of a column: bytes, and values.
+const (
+	maxBatch = 4 << 30
+	maxRead  = 1 << 28
+)
+
+func errRead() error {
+	return fmt.Errorf("got more than %d bytes or %d values in the rows of one read: ask for fewer rows", int64(maxBatch), maxRead)
+}
+
+// addIDs appends values i ≤ k < i+n, which are integers with a sign.
+func (c *Column) addIDs(v *values, i, n int) error {
+	if len(c.Nulls)+n > maxRead {
+		return errRead()
+	}
+	at := len(c.IDs)
+	c.Nulls = slices.Grow(c.Nulls, n)[:at+n]
+	clear(c.Nulls[at:])
+	c.IDs = slices.Grow(c.IDs, n)[:at+n]
+	dst := c.IDs[at:]
+	if v.dict != nil {
+		from := v.dict.ints
+		for k, j := range v.index[i : i+n] {
+			x := from[j]
+			if dst[k] = int32(x); int64(dst[k]) != x {
+				return errFit(x, ints)
+			}
+		}
+		return nil
+	}
+	for k, x := range v.ints[i : i+n] {
+		if dst[k] = int32(x); int64(dst[k]) != x {
+			return errFit(x, ints)
+		}
+	}
+	return nil
+}
+
+func errFit(x int64, k kind) error {
+	if k == uints {
+		return fmt.Errorf("got the integer %d, want one that fits into 32 bits with a sign", uint64(x))
+	}
+	return fmt.Errorf("got the integer %d, want one that fits into 32 bits", x)
+}
 
 // addValue appends value i in a form.
 func (c *Column) addValue(v *values, i int, k kind, f Form, physical int64) error {
@@ -318,8 +359,8 @@ func (c *Column) addValue(v *values, i int, k kind, f Form, physical int64) erro
 }
 
 func (c *Column) addText(b []byte) error {
-	if len(c.Bytes)+len(b) > maxBatch || len(c.Nulls) == math.MaxInt32 {
-		return fmt.Errorf("got more than %d bytes or %d values in the rows of one read: ask for fewer rows", int64(maxBatch), math.MaxInt32)
+	if len(c.Bytes)+len(b) > maxBatch || len(c.Nulls) >= maxRead {
+		return errRead()
 	}
 	c.Bytes = append(c.Bytes, b...)
 	c.Ends = append(c.Ends, int64(len(c.Bytes)))
@@ -329,13 +370,10 @@ func (c *Column) addText(b []byte) error {
 
 func (c *Column) addID(x int64, k kind) error {
 	if x != int64(int32(x)) {
-		if k == uints {
-			return fmt.Errorf("got the integer %d, want one that fits into 32 bits with a sign", uint64(x))
-		}
-		return fmt.Errorf("got the integer %d, want one that fits into 32 bits", x)
+		return errFit(x, k)
 	}
-	if len(c.Nulls) == math.MaxInt32 {
-		return fmt.Errorf("got more than %d values in the rows of one read: ask for fewer rows", math.MaxInt32)
+	if len(c.Nulls) >= maxRead {
+		return errRead()
 	}
 	c.IDs = append(c.IDs, int32(x))
 	c.Nulls = append(c.Nulls, Present)
