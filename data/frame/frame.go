@@ -69,7 +69,7 @@ type Options struct {
 const (
 	pieceSize  = 256 << 10 // uncompressed bytes of a frame in the cache
 	maxPiece   = 8 << 20   // of a frame that is read as it is
-	maxWhole   = 1 << 20   // compressed bytes of a file that is read as one piece
+	maxWhole   = 128 << 10 // compressed bytes of a file that is read as one piece, by each who opens it
 	maxPieces  = 1 << 22
 	maxWindow  = 512 << 20 // bytes that a zstd frame may look back
 	keptPieces = 4
