@@ -151,9 +151,7 @@ func (x *field) setType(t flat) {
 	case arrowUnion:
 		x.size = int(t.int(0, 2, 0)) & 1 // 1 is dense
 	}
-	switch x.width {
-	case 0, 1, 2, 4, 8, 16:
-	default:
+	if x.typ == arrowInt && x.width != 1 && x.width != 2 && x.width != 4 && x.width != 8 {
 		x.kind = foreign
 	}
 }
