@@ -29,6 +29,9 @@ type Driver struct {
 	// package does that registered itself for the scheme.
 	Open func(ctx context.Context, url string) (*cloud.Bucket, error)
 
+	// Context prepares the context of a request, so that it is made only once.
+	Context func(context.Context) context.Context
+
 	// Tag is what identifies the version in a line of a listing, in attributes or
 	// in an answer; empty if that is not known.
 	Tag func(as func(any) bool) string
@@ -68,28 +71,44 @@ func openBucket(ctx context.Context, d Driver, p place) (source, error) {
 	if err != nil {
 		return nil, fault.Configf("blob: opening %s://%s: %w", p.scheme, p.bucket, err)
 	}
-	return &bucket{d, place{scheme: p.scheme, bucket: p.bucket}, b}, nil
+	return &bucket{d, place{scheme: p.scheme, bucket: p.bucket, options: p.options}, b}, nil
 }
 
 func (b *bucket) name(key string) string { return b.String() + "/" + key }
 func (b *bucket) close() error           { return b.b.Close() }
 
-func (b *bucket) page(ctx context.Context, prefix, token string) ([]Object, string, error) {
+// request prepares the context of a request.
+func (b *bucket) request(ctx context.Context) context.Context {
+	if b.Context == nil {
+		return ctx
+	}
+	return b.Context(ctx)
+}
+
+// guard makes an error of a panic: answers are read by code of others, and not
+// all of it bears an answer that lacks something.
+func guard(err *error) {
+	if v := recover(); v != nil {
+		*err = &failure{err: fmt.Errorf("the vendor's client failed: %v", v), kind: fault.Data}
+	}
+}
+
+func (b *bucket) page(ctx context.Context, prefix, token string) (objs []Object, next string, err error) {
+	defer guard(&err)
 	t := []byte(token)
 	if token == "" {
 		t = cloud.FirstPageToken
 	}
-	lines, next, err := b.b.ListPage(ctx, t, pageSize, b.listOptions(prefix))
+	lines, more, err := b.b.ListPage(b.request(ctx), t, pageSize, b.listOptions(prefix))
 	if err != nil {
 		return nil, "", b.judge(err)
 	}
-	var objs []Object
 	for _, l := range lines {
 		if !l.IsDir {
 			objs = append(objs, Object{key: l.Key, Size: l.Size, Tag: b.tag(l.As, l.ModTime)})
 		}
 	}
-	return objs, string(next), nil
+	return objs, string(more), nil
 }
 
 func (b *bucket) listOptions(prefix string) *cloud.ListOptions {
@@ -99,7 +118,9 @@ func (b *bucket) listOptions(prefix string) *cloud.ListOptions {
 // stat asks for a listing that begins with the key, since its answer says why it
 // is refused, and that of a request for attributes does not. Whoever may read but
 // not list is helped all the same.
-func (b *bucket) stat(ctx context.Context, key string) (Object, error) {
+func (b *bucket) stat(ctx context.Context, key string) (o Object, err error) {
+	defer guard(&err)
+	ctx = b.request(ctx)
 	lines, _, err := b.b.ListPage(ctx, cloud.FirstPageToken, 1, b.listOptions(key))
 	if f := b.judge(err); f != nil {
 		if f.hint == "" {
@@ -117,8 +138,9 @@ func (b *bucket) stat(ctx context.Context, key string) (Object, error) {
 	return Object{key: key, Size: lines[0].Size, Tag: b.tag(lines[0].As, lines[0].ModTime)}, nil
 }
 
-func (b *bucket) read(ctx context.Context, o Object, off, n int64) (io.ReadCloser, error) {
-	r, err := b.b.NewRangeReader(ctx, o.key, off, n, &cloud.ReaderOptions{
+func (b *bucket) read(ctx context.Context, o Object, off, n int64) (body io.ReadCloser, err error) {
+	defer guard(&err)
+	r, err := b.b.NewRangeReader(b.request(ctx), o.key, off, n, &cloud.ReaderOptions{
 		BeforeRead: func(as func(any) bool) error {
 			if b.BeforeRead == nil {
 				return nil

@@ -190,21 +190,19 @@ func (c *chunks) readAt(ctx context.Context, o Object, id chunkID, b []byte, off
 	if k == nil && c.disk != nil && c.disk.readAt(id, b, off) {
 		return nil
 	}
-	for {
-		if k = c.start(o, id, false); k == nil {
-			return errClosed
-		}
-		select {
-		case <-k.ready:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		if k.err != nil {
-			return k.err
-		}
-		copy(b, k.data[off:])
-		return nil
+	if k = c.start(o, id, false); k == nil {
+		return errClosed
 	}
+	select {
+	case <-k.ready:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if k.err != nil {
+		return k.err
+	}
+	copy(b, k.data[off:])
+	return nil
 }
 
 var errClosed = errors.New("the store is closed")
@@ -258,7 +256,8 @@ func (r *objectReader) ReadAt(b []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// at notes which chunk is read, and has the one behind it fetched.
+// at notes which chunk is read. From the second one in a row on, the one behind
+// it is fetched too: many objects are opened only for their first bytes.
 func (r *objectReader) at(i int64) error {
 	r.mu.Lock()
 	last, closed := r.last, r.closed
@@ -267,7 +266,7 @@ func (r *objectReader) at(i int64) error {
 	if closed {
 		return r.told(errClosed)
 	}
-	if i != last+1 {
+	if last < 0 || i != last+1 {
 		return nil
 	}
 	c := r.r.chunks

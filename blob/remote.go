@@ -244,15 +244,21 @@ type source interface {
 
 // source opens a bucket or repository, once.
 func (r *Remote) source(ctx context.Context, p place) (source, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	id := p.source()
-	if s := r.sources[id]; s != nil {
+	r.mu.Lock()
+	s := r.sources[id]
+	r.mu.Unlock()
+	if s != nil {
 		return s, nil
 	}
-	s, err := r.openSource(ctx, p)
+	s, err := r.openSource(ctx, p) // may take long: others need not wait
 	if err != nil {
 		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first := r.sources[id]; first != nil {
+		return first, s.close()
 	}
 	r.sources[id] = s
 	return s, nil
@@ -261,8 +267,7 @@ func (r *Remote) source(ctx context.Context, p place) (source, error) {
 func (r *Remote) openSource(ctx context.Context, p place) (source, error) {
 	if p.scheme == hubScheme {
 		repo := &repository{hub: r.hub, place: p}
-		err := r.again(ctx, "asking", p.String(), func(ctx context.Context) error { return repo.pin(ctx) })
-		return repo, err
+		return repo, r.again(ctx, "asking", p.String(), repo.pin)
 	}
 	for _, d := range r.opt.Drivers {
 		if d.Scheme == p.scheme {
@@ -287,13 +292,15 @@ func (r *Remote) listAll(ctx context.Context, src source, p place) ([]Object, er
 	prefix, token := p.prefix(), ""
 	for {
 		var objs []Object
+		var next string // token stays until a try succeeds
 		err := r.again(ctx, "listing", p.String(), func(ctx context.Context) (err error) {
-			objs, token, err = src.page(ctx, prefix, token)
+			objs, next, err = src.page(ctx, prefix, token)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
+		token = next
 		for _, o := range objs {
 			if p.match(o.key) {
 				all = append(all, o)

@@ -188,10 +188,15 @@ func TestFlaky(t *testing.T) {
 		bad = append(bad, f)
 		return f
 	})
+	h.Page = 3
 	retry := quick
 	retry.Stall = 100 * time.Millisecond
 	r := newRemote(t, h, blob.Options{Retry: retry})
-	for _, o := range list(t, r, "hf://org/name") {
+	objs := list(t, r, "hf://org/name")
+	if len(objs) != len(files) {
+		t.Errorf("got %d objects, want %d", len(objs), len(files))
+	}
+	for _, o := range objs {
 		if got := readAll(t, r, o); !bytes.Equal(got, files[o.Rel]) {
 			t.Errorf("%s: got %d other bytes", o.Rel, len(got))
 		}
@@ -275,7 +280,7 @@ func TestGivenUp(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		want   string
-	}{{503, "given up after 4 tries: status 503"}, {429, "given up after 4 tries: status 429"}} {
+	}{{503, "given up, 4 tries in a row failed: status 503"}, {429, "given up, 4 tries in a row failed: status 429"}} {
 		o := &only{status: c.status}
 		h := blobtest.NewHub(t, "org/name", corpus, func(http.Handler) http.Handler { return o })
 		retry := quick

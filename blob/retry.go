@@ -232,7 +232,7 @@ func told(doing, what string, t *tries, err error) error {
 	case f.hint != "":
 		err = fmt.Errorf("blob: %s %s: %s: %w", doing, what, f.hint, f.err)
 	case f.reason != "":
-		err = fmt.Errorf("blob: %s %s: given up after %d tries: %w", doing, what, t.failed, f.err)
+		err = fmt.Errorf("blob: %s %s: given up, %d tries in a row failed: %w", doing, what, t.failed, f.err)
 	}
 	if f.kind == nil {
 		return fault.As(fault.Machine, err)

@@ -85,7 +85,6 @@ func (s *S3) URL(key string) string { return s.In("bucket", key) }
 func (s *S3) In(bucket, key string) string {
 	o := url.Values{
 		"endpoint": {s.server.URL}, "region": {"us-east-1"}, "use_path_style": {"true"},
-		"request_checksum_calculation": {"when_required"}, "response_checksum_validation": {"when_required"},
 	}
 	return "s3://" + bucket + "/" + key + "?" + o.Encode()
 }

@@ -4,22 +4,28 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
 
 	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	azure "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+	cloud "gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // registers azblob://
-	_ "gocloud.dev/blob/gcsblob"   // registers gs://
-	_ "gocloud.dev/blob/s3blob"    // registers s3://
+	"gocloud.dev/blob/gcsblob"
+	_ "gocloud.dev/blob/s3blob" // registers s3://
+	"gocloud.dev/gcp"
 	"google.golang.org/api/googleapi"
 
 	"pleach/blob"
@@ -54,7 +60,10 @@ func amazon() blob.Driver {
 	once := func(as func(any) bool) {
 		var more *[]func(*s3.Options)
 		if as(&more) {
-			*more = append(*more, func(o *s3.Options) { o.RetryMaxAttempts = 1 })
+			*more = append(*more, func(o *s3.Options) {
+				o.RetryMaxAttempts = 1
+				o.DisableLogOutputChecksumValidationSkipped = true // it would say so for each range
+			})
 		}
 	}
 	return blob.Driver{
@@ -85,14 +94,48 @@ func amazon() blob.Driver {
 		Answer: func(err error) (int, http.Header) {
 			var e *smithyhttp.ResponseError
 			switch {
-			case errors.As(err, &e) && e.Response != nil:
-				return e.Response.StatusCode, e.Response.Header
 			case strings.Contains(err.Error(), "get credentials"): // it has no type of its own
 				return http.StatusUnauthorized, nil
+			case errors.As(err, &e) && e.Response != nil:
+				return e.Response.StatusCode, e.Response.Header
 			}
 			return 0, nil
 		},
 	}
+}
+
+// openGoogle opens a bucket with the credentials of this machine, or with none:
+// gs://bucket?anonymous=true. The opener of gocloud prints on standard output.
+func openGoogle(ctx context.Context, at string) (*cloud.Bucket, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return nil, err
+	}
+	anonymous := os.Getenv("STORAGE_EMULATOR_HOST") != ""
+	for name, values := range u.Query() {
+		if name != "anonymous" {
+			return nil, fmt.Errorf("option %q: want none but anonymous", name)
+		}
+		if anonymous, err = strconv.ParseBool(values[0]); err != nil {
+			return nil, fmt.Errorf("option anonymous: %w", err)
+		}
+	}
+	client := gcp.NewAnonymousHTTPClient(gcp.DefaultTransport())
+	if !anonymous {
+		creds, err := gcp.DefaultCredentials(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%w; a public bucket can be read with ?anonymous=true", err)
+		}
+		if client, err = gcp.NewHTTPClient(gcp.DefaultTransport(), gcp.CredentialsTokenSource(creds)); err != nil {
+			return nil, err
+		}
+	}
+	b, err := gcsblob.OpenBucket(ctx, client, u.Host, nil)
+	var c *storage.Client
+	if err == nil && b.As(&c) {
+		c.SetRetry(storage.WithPolicy(storage.RetryNever)) // blob does that, and counts
+	}
+	return b, err
 }
 
 // google is Google Cloud Storage. Versions are generations.
@@ -100,6 +143,7 @@ func google() blob.Driver {
 	generation := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return blob.Driver{
 		Scheme: "gs",
+		Open:   openGoogle,
 		Tag: func(as func(any) bool) string {
 			var line storage.ObjectAttrs
 			var read *storage.Reader
@@ -117,7 +161,7 @@ func google() blob.Driver {
 				return nil
 			}
 			// Compressed objects are read as they lie: ranges are of those bytes.
-			h := (*object).ReadCompressed(true).Retryer(storage.WithPolicy(storage.RetryNever))
+			h := (*object).ReadCompressed(true)
 			if n, err := strconv.ParseInt(tag, 10, 64); err == nil {
 				h = h.If(storage.Conditions{GenerationMatch: n})
 			}
@@ -126,22 +170,28 @@ func google() blob.Driver {
 		},
 		Answer: func(err error) (int, http.Header) {
 			var e *googleapi.Error
-			if errors.As(err, &e) {
-				return e.Code, e.Header
+			if !errors.As(err, &e) {
+				return 0, nil
 			}
-			if strings.Contains(err.Error(), "could not find default credentials") {
-				return http.StatusUnauthorized, nil
-			}
-			return 0, nil
+			return e.Code, e.Header
 		},
 	}
 }
 
-// microsoft is Azure Blob Storage. Its client repeats a request up to three times
-// before we hear of it.
+// microsoft is Azure Blob Storage.
 func microsoft() blob.Driver {
 	return blob.Driver{
 		Scheme: "azblob",
+		Open: func(ctx context.Context, url string) (*cloud.Bucket, error) {
+			b, err := cloud.OpenBucket(ctx, url)
+			if err != nil {
+				err = fmt.Errorf("%w; the account is AZURE_STORAGE_ACCOUNT or ?storage_account=…", err)
+			}
+			return b, err
+		},
+		Context: func(ctx context.Context) context.Context {
+			return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
+		},
 		Tag: func(as func(any) bool) string {
 			var line container.BlobItem
 			var head azure.GetPropertiesResponse

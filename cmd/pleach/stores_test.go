@@ -148,7 +148,7 @@ func TestS3Busy(t *testing.T) {
 	})
 	r := stores(t, blob.Options{})
 	_, err := r.List(t.Context(), s.URL("x*"))
-	if !errors.Is(err, fault.Machine) || !strings.Contains(err.Error(), "given up after 8 tries") || n != 8 || r.Stats().Retries[blob.Failing] != 7 {
+	if !errors.Is(err, fault.Machine) || !strings.Contains(err.Error(), "given up, 8 tries in a row failed") || n != 8 || r.Stats().Retries[blob.Failing] != 7 {
 		t.Errorf("got %v after %d requests, %v", err, n, r.Stats())
 	}
 }
@@ -211,6 +211,9 @@ func TestS3Corpus(t *testing.T) {
 	t.Logf("again:\n%s", again)
 	if after > 3 { // a listing, and its retries
 		t.Errorf("the second process made %d requests", after)
+	}
+	if strings.Contains(first, "WARN") {
+		t.Error("the vendor's client talks")
 	}
 	if m := toldPeak(t, first); m > 256<<20 {
 		t.Errorf("it took %d MiB of memory, want at most 256", m>>20)
