@@ -56,12 +56,17 @@ type TrainOptions struct {
 }
 
 const (
-	// endOfText is the special token of a tokenizer for which none was named.
-	endOfText = "<|endoftext|>"
+	// MaxSize is the most tokens that [Train] makes.
+	MaxSize = maxID - 1
+
+	// LeastMemory is the least MaxMemory that [Train] takes.
+	LeastMemory = 16 << 20
 
 	defaultMemory = 1 << 30
-	leastMemory   = 16 << 20
 )
+
+// endOfText is the special token of a tokenizer for which none was named.
+const endOfText = "<|endoftext|>"
 
 // splits are the patterns that [Train] can divide text by.
 var splits = []struct{ name, pattern string }{
@@ -135,11 +140,11 @@ func (o *TrainOptions) check() error {
 			return err
 		}
 	}
-	if o.Size < least || o.Size >= maxID {
-		return fault.Configf("token: training: size: got %d tokens, want %d (%s) to %d", o.Size, least, what, maxID-1)
+	if o.Size < least || o.Size > MaxSize {
+		return fault.Configf("token: training: size: got %d tokens, want %d (%s) to %d", o.Size, least, what, MaxSize)
 	}
-	if o.MaxMemory < leastMemory {
-		return fault.Configf("token: training: memory: got %d bytes, want %d or more", o.MaxMemory, leastMemory)
+	if o.MaxMemory < LeastMemory {
+		return fault.Configf("token: training: memory: got %d bytes, want %d or more", o.MaxMemory, LeastMemory)
 	}
 	if o.pattern() == "" {
 		return fault.Configf("token: training: split: got %q, want one of %s", o.Split, strings.Join(Splits(), ", "))
