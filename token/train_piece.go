@@ -100,6 +100,7 @@ func (l *lineSplitter) count(t *wordTable, text []byte) {
 		} else {
 			text = nil
 		}
+		line = bytes.TrimRight(line, "\r") // as its Python module does
 		if len(line) > 0 && !bytes.Contains(line, []byte(unknownMark)) {
 			l.countLine(t, line)
 		}
