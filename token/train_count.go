@@ -52,8 +52,8 @@ func countWords(docs iter.Seq[[]byte], threads int, memory int64, splitter func(
 		round: int(min(max(memory/16, batchSize), 64<<20)),
 		limit: min(memory-memory/4, mostBytes*costByte),
 	}
-	for range threads {
-		c.tables = append(c.tables, newWordTable())
+	for i := range threads {
+		c.tables = append(c.tables, newWordTable(i))
 	}
 	put, wait := c.direct(splitter())
 	stop := func() {}
@@ -72,13 +72,7 @@ func (c *counting) feed(docs iter.Seq[[]byte], s wordSplitter, put func([]byte),
 	left := c.round
 	for doc := range docs {
 		for len(doc) > 0 {
-			n := len(doc)
-			if n > batchSize {
-				n = s.cut(doc[:batchSize])
-			}
-			if n == 0 { // no place to cut in the first mebibyte
-				n = len(doc)
-			}
+			n := partOf(s, doc)
 			put(doc[:n])
 			doc = doc[n:]
 			if left -= n; left <= 0 {
@@ -89,6 +83,16 @@ func (c *counting) feed(docs iter.Seq[[]byte], s wordSplitter, put func([]byte),
 		}
 	}
 	wait()
+}
+
+// partOf is the length of the start of a document that is counted by itself.
+func partOf(s wordSplitter, doc []byte) int {
+	for n := batchSize; n < len(doc); n *= 2 {
+		if k := s.cut(doc[:n]); k > 0 {
+			return k
+		}
+	}
+	return len(doc)
 }
 
 // direct counts in the thread that reads.
@@ -162,7 +166,7 @@ func (c *counting) settle() {
 	}
 	all := c.merged()
 	for i := range c.tables[1:] {
-		c.tables[i+1] = newWordTable()
+		c.tables[i+1] = newWordTable(i + 1)
 	}
 	if cost(all) > c.limit {
 		all = c.prune(all)

@@ -13,12 +13,13 @@ import (
 // A word of up to 15 bytes is its own key, so that most lookups touch one cache
 // line; the bytes of longer words lie in shared blocks.
 type wordTable struct {
-	slots []wordSlot // a power of two, at most three quarters in use
-	shift uint       // 64 minus the bits of an index
-	words int
-	size  int64    // bytes of all words
-	long  [][]byte // the longer words
-	block []byte   // where the next longer word goes
+	slots  []wordSlot // a power of two, at most three quarters in use
+	shift  uint       // 64 minus the bits of an index
+	spread uint64
+	words  int
+	size   int64    // bytes of all words
+	long   [][]byte // the longer words
+	block  []byte   // where the next longer word goes
 }
 
 // wordSlot holds bytes 0 to 7 of a word in lo and the rest in hi, under its
@@ -36,8 +37,11 @@ const (
 	wordSlots = 1 << 10 // of a new table
 )
 
-func newWordTable() *wordTable {
-	t := &wordTable{}
+// newWordTable makes an empty table. Tables with different numbers have their
+// words in different orders: to fill a table that grows in the order of another
+// would heap up its words at the front.
+func newWordTable(number int) *wordTable {
+	t := &wordTable{spread: uint64(2*number + 1)}
 	t.resize(wordSlots)
 	return t
 }
@@ -90,7 +94,7 @@ func (s *wordSlot) home() uint64 {
 
 func (t *wordTable) addShort(lo, hi uint64, n int64) {
 	mask := uint64(len(t.slots) - 1)
-	for i := mixWords(lo, hi) >> t.shift; ; i = (i + 1) & mask {
+	for i := mixWords(lo, hi) * t.spread >> t.shift; ; i = (i + 1) & mask {
 		s := &t.slots[i&mask]
 		if s.lo == lo && s.hi == hi {
 			s.count += n
@@ -106,7 +110,7 @@ func (t *wordTable) addShort(lo, hi uint64, n int64) {
 
 func (t *wordTable) addLong(w []byte, hash uint64, n int64) {
 	mask := uint64(len(t.slots) - 1)
-	for i := hash >> t.shift; ; i = (i + 1) & mask {
+	for i := hash * t.spread >> t.shift; ; i = (i + 1) & mask {
 		s := &t.slots[i&mask]
 		if s.lo == hash && s.hi >= longWord && bytes.Equal(t.long[s.hi&^longWord], w) {
 			s.count += n
@@ -151,7 +155,7 @@ func (t *wordTable) resize(n int) {
 		if old[k].hi == 0 {
 			continue
 		}
-		i := old[k].home() >> t.shift
+		i := old[k].home() * t.spread >> t.shift
 		for t.slots[i].hi != 0 {
 			i = (i + 1) & mask
 		}
@@ -194,7 +198,7 @@ func (t *wordTable) addAll(u *wordTable) {
 
 // above is a table of the words that occur more than n times.
 func (t *wordTable) above(n int64) *wordTable {
-	u := newWordTable()
+	u := newWordTable(int(t.spread/2) + 1)
 	t.each(func(w []byte, count int64) {
 		if count > n {
 			u.add(w, count)
