@@ -28,8 +28,9 @@ const (
 	// batchSize is how much text goes to a counting thread at a time.
 	batchSize = 1 << 20
 
-	// What learning needs for a word and for each of its bytes, with the
-	// garbage of the collector; see TestMaxMemory.
+	// What counting and learning need for a word and for each of its bytes, with
+	// garbage. Of random words, which share nothing, a process took 119 MB at 64
+	// MiB and 283 MB at 256 MiB, of which 30 MB are always there.
 	costWord, costByte = 96, 40
 
 	// mostBytes bounds the bytes of different words: places are 31 bits.

@@ -209,8 +209,18 @@ func (o *TrainOptions) trainPieces(words *wordTable) (*Tokenizer, error) {
 	if err != nil {
 		return nil, fault.Dataf("token: training: %w", err)
 	}
-	t.files = map[string][]byte{namePiece: file, nameConfig: t.pieceConfig()}
+	t.files = map[string][]byte{namePiece: file, nameConfig: o.Pieces.config(t)}
 	return t, nil
+}
+
+// config is the tokenizer_config.json beside the model. transformers takes the
+// space in front of a text from there, and not from the model.
+func (o *PieceOptions) config(t *Tokenizer) []byte {
+	b := t.pieceConfig()
+	if o.NoPrefix {
+		b = append(bytes.TrimSuffix(b, []byte("\n}\n")), ",\n  \"add_prefix_space\": false\n}\n"...)
+	}
+	return b
 }
 
 func (o *PieceOptions) coverage() float64 {
