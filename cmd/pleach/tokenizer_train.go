@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -214,11 +215,22 @@ func (o *vocabulary) train(c *cobra.Command, files []string) (*token.Tokenizer, 
 		}
 		show.say("learning: %d of %d tokens%s", done, total, learning.left(int64(done), int64(total)))
 	}
-	o.options.Stop = func() error { return interrupted(c.Context()) }
+	o.options.Stop = func() error {
+		if broken != nil {
+			return broken // the documents ended before their end
+		}
+		return interrupted(c.Context())
+	}
 	o.options.Pruned = func(p token.Pruning) {
+		if broken != nil {
+			return
+		}
 		show.screen.say("too many different words for --max-memory %s: left out %s of the rarest, which occurred %s times; "+
 			"no count of the others is too low by more than %d", o.memory, amount(float64(p.Words)), amount(float64(p.Occurrences)), p.Low)
 	}
+	// Half the garbage that Go allows by itself: it takes no longer, since most of
+	// what training holds has no pointers to follow.
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	t, err := token.Train(docs, o.options)
 	if broken != nil {
 		return nil, broken
