@@ -301,19 +301,19 @@ func (tr *byteLevelTraining) join(left, right int32) (id int32, again bool) {
 }
 
 // layout puts all words into slots.
-func (tr *byteLevelTraining) layout(words *wordTable) ([]slot, []int64) {
+func (tr *byteLevelTraining) layout(words *wordTable) ([]int32, []int64) {
 	var byteID [256]int32
 	for b := range byteID {
 		byteID[b] = tr.ids[string(runeOf(byte(b)))]
 	}
-	slots := make([]slot, 1, int(words.size)+words.words+1)
+	slots := make([]int32, 1, int(words.size)+words.words+1)
 	counts := make([]int64, 0, words.words)
-	slots[0] = slot{border, noWord}
+	slots[0] = border
 	words.each(func(w []byte, n int64) {
 		for _, b := range w {
-			slots = append(slots, slot{byteID[b], uint32(len(counts))})
+			slots = append(slots, byteID[b])
 		}
-		slots = append(slots, slot{border, noWord})
+		slots = append(slots, border)
 		counts = append(counts, n)
 	})
 	return slots, counts

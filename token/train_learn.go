@@ -8,19 +8,13 @@ import (
 	"sync"
 )
 
-// slot is one byte or character of a word. A symbol covers as many slots as it
+// A slot is one byte or character of a word. A symbol covers as many slots as it
 // is long and stands in the first and the last of them, so that both of its
 // neighbours are one step away; the slots between are dead.
-type slot struct {
-	sym  int32
-	word uint32
-}
-
 const (
-	border = -1 // no symbol: between words, and where none may join
-	dead   = -2
-
-	noWord = ^uint32(0) // of a border
+	border = -1 // before, between and behind words
+	wall   = -2 // inside of a word, a character that joins no other
+	dead   = -3
 )
 
 // pairRules is what the families of tokenizers differ in.
@@ -39,9 +33,10 @@ type pairRules interface {
 // up to date at every merge; the queue is looked at again only where it is stale.
 type learner struct {
 	rules  pairRules
-	slots  []slot
-	counts []int64 // of each word
-	size   []int32 // of each symbol, in slots
+	slots  []int32
+	words  []uint32 // borders in front of each line of slots
+	counts []int64  // of each word
+	size   []int32  // of each symbol, in slots
 
 	pairs pairTable
 	queue pairQueue
@@ -95,13 +90,42 @@ func (s *neighbours) clear() {
 
 // newLearner counts the pairs of neighbouring symbols. size is the slots of each
 // symbol so far.
-func newLearner(rules pairRules, slots []slot, counts []int64, size []int32, threads int) *learner {
+func newLearner(rules pairRules, slots []int32, counts []int64, size []int32, threads int) *learner {
 	l := &learner{rules: rules, slots: slots, counts: counts, size: size, pairs: *newPairTable()}
 	l.queue.less = rules.less
 	l.left.index = make([]int32, len(size))
 	l.right.index = make([]int32, len(size))
+	l.number()
 	l.first(threads)
 	return l
+}
+
+// line is how many slots a cache line holds.
+const line = 16
+
+// number counts the borders in front of each line.
+func (l *learner) number() {
+	l.words = make([]uint32, 0, len(l.slots)/line+1)
+	n := uint32(0)
+	for i, sym := range l.slots {
+		if i%line == 0 {
+			l.words = append(l.words, n)
+		}
+		if sym == border {
+			n++
+		}
+	}
+}
+
+// word is the number of the word that a slot belongs to.
+func (l *learner) word(p uint32) uint32 {
+	n := l.words[p/line]
+	for _, sym := range l.slots[p&^(line-1) : p] {
+		if sym == border {
+			n++
+		}
+	}
+	return n - 1
 }
 
 // share is the slots of one thread, between two borders, and the pairs in it.
@@ -167,7 +191,7 @@ func (l *learner) deal(threads int) []share {
 	lo := 0
 	for i := range threads {
 		hi := max(lo, len(l.slots)*(i+1)/threads)
-		for hi < len(l.slots) && l.slots[hi].sym != border {
+		for hi < len(l.slots) && l.slots[hi] != border {
 			hi++
 		}
 		if hi > lo {
@@ -189,11 +213,14 @@ func (s *share) pair(pair uint64) *firstPair {
 }
 
 func (l *learner) countPairs(s *share) {
+	w := l.word(uint32(s.lo + 1))
 	for i := s.lo + 1; i < s.hi; i++ {
-		a, b := l.slots[i-1], l.slots[i]
-		if a.sym >= 0 && b.sym >= 0 {
-			p := s.pair(pairOf(a.sym, b.sym))
-			p.n += l.counts[b.word]
+		switch a, b := l.slots[i-1], l.slots[i]; {
+		case b == border:
+			w++
+		case a >= 0 && b >= 0:
+			p := s.pair(pairOf(a, b))
+			p.n += l.counts[w]
 			p.many++
 		}
 	}
@@ -203,10 +230,10 @@ func (l *learner) countPairs(s *share) {
 func (l *learner) placePairs(s *share) {
 	for i := s.lo + 1; i < s.hi; i++ {
 		a, b := l.slots[i-1], l.slots[i]
-		if a.sym < 0 || b.sym < 0 {
+		if a < 0 || b < 0 {
 			continue
 		}
-		if p := s.pair(pairOf(a.sym, b.sym)); l.pairs.at(p.pair) != nil {
+		if p := s.pair(pairOf(a, b)); l.pairs.at(p.pair) != nil {
 			l.lists.set(p.next, uint32(i-1))
 			p.next++
 		}
@@ -252,14 +279,13 @@ func (l *learner) merge(c candidate, sym int32, again bool) {
 // does.
 func (l *learner) find(c candidate, left, right int32) {
 	l.places = l.places[:0]
-	last := ^uint32(0)
+	done := uint32(0) // words before it were looked through
 	for i := c.where; ; i++ {
 		p := *l.lists.at(i)
 		if place := p &^ lastMark; !l.twice[c.pair] {
 			l.places = append(l.places, place)
-		} else if w := l.slots[place].word; w != last {
-			l.findIn(w, place, left, right)
-			last = w
+		} else if place >= done {
+			done = l.findIn(place, left, right)
 		}
 		if p&lastMark != 0 {
 			return
@@ -267,22 +293,24 @@ func (l *learner) find(c candidate, left, right int32) {
 	}
 }
 
-// findIn gathers the places in one word.
-func (l *learner) findIn(word, place uint32, left, right int32) {
-	for l.slots[place-1].word == word {
+// findIn gathers the places in the word that a slot belongs to, and returns its
+// end.
+func (l *learner) findIn(place uint32, left, right int32) uint32 {
+	for l.slots[place-1] != border {
 		place--
 	}
-	for ; l.slots[place].word == word; place++ {
-		if l.slots[place].sym == left && l.stands(place, left, right) {
+	for ; l.slots[place] != border; place++ {
+		if l.stands(place, left, right) {
 			l.places = append(l.places, place)
 		}
 	}
+	return place
 }
 
 // stands reports whether a pair is at a place. The left symbol is as long as it
 // was when the place was noted, so that it cannot be the end of a longer one.
 func (l *learner) stands(place uint32, left, right int32) bool {
-	return l.slots[place].sym == left && l.slots[place+uint32(l.size[left])].sym == right
+	return l.slots[place] == left && l.slots[place+uint32(l.size[left])] == right
 }
 
 func (l *learner) mergeAt(p uint32, left, right, sym int32) {
@@ -291,15 +319,15 @@ func (l *learner) mergeAt(p uint32, left, right, sym int32) {
 	}
 	q := p + uint32(l.size[left])
 	end := q + uint32(l.size[right])
-	n := l.counts[l.slots[p].word]
-	if a := l.slots[p-1].sym; a >= 0 {
+	n := l.counts[l.word(p)]
+	if a := l.slots[p-1]; a >= 0 {
 		l.left.see(a, n, p-uint32(l.size[a]))
 	}
-	if b := l.slots[end].sym; b >= 0 {
+	if b := l.slots[end]; b >= 0 {
 		l.right.see(b, n, p)
 	}
-	l.slots[q-1].sym, l.slots[q].sym = dead, dead
-	l.slots[p].sym, l.slots[end-1].sym = sym, sym
+	l.slots[q-1], l.slots[q] = dead, dead
+	l.slots[p], l.slots[end-1] = sym, sym
 }
 
 // come counts the pairs that the new symbol makes with its neighbours.

@@ -331,11 +331,11 @@ func scriptOf(r rune) int16 {
 func isDecimal(r rune) bool { return '0' <= r && r <= '9' || '０' <= r && r <= '９' }
 
 // layout puts all words into slots, one a character. Characters that join no
-// others are borders.
-func (tr *pieceTraining) layout(words *wordTable) ([]slot, []int64) {
-	slots := make([]slot, 1, int(words.size)+words.words+1)
+// others are walls.
+func (tr *pieceTraining) layout(words *wordTable) ([]int32, []int64) {
+	slots := make([]int32, 1, int(words.size)+words.words+1)
 	counts := make([]int64, 0, words.words)
-	slots[0] = slot{border, noWord}
+	slots[0] = border
 	words.each(func(w []byte, n int64) {
 		for i := 0; i < len(w); {
 			r, size := utf8.DecodeRune(w[i:])
@@ -345,11 +345,11 @@ func (tr *pieceTraining) layout(words *wordTable) ([]slot, []int64) {
 			}
 			id, ok := tr.ids[r]
 			if !ok || tr.digits && isDecimal(r) {
-				id = border
+				id = wall
 			}
-			slots = append(slots, slot{id, uint32(len(counts))})
+			slots = append(slots, id)
 		}
-		slots = append(slots, slot{border, noWord})
+		slots = append(slots, border)
 		counts = append(counts, n)
 	})
 	return slots, counts
