@@ -5,6 +5,7 @@ package token
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,12 +115,36 @@ func BenchmarkScan(b *testing.B) {
 }
 
 func BenchmarkTrain(b *testing.B) {
-	text := goText(b, 5<<20)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if _, err := Train(slices.Values([][]byte{text}), TrainOptions{Size: 4096}); err != nil {
-			b.Fatal(err)
+	code := goText(b, 5<<20)
+	for name, o := range map[string]TrainOptions{
+		"bytelevel":     {Size: 16384},
+		"sentencepiece": {Size: 16384, Pieces: &PieceOptions{}},
+	} {
+		for _, threads := range []int{1, 2} {
+			o.Threads = threads
+			b.Run(fmt.Sprintf("%s/threads%d", name, threads), func(b *testing.B) {
+				b.SetBytes(int64(len(code)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := Train(slices.Values([][]byte{code}), o); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
+	}
+}
+
+// BenchmarkCount is the part of training that depends on the size of the corpus.
+func BenchmarkCount(b *testing.B) {
+	code := goText(b, 5<<20)
+	for name, o := range map[string]TrainOptions{"gpt2": {}, "llama3": {Split: "llama3"}, "lines": {Pieces: &PieceOptions{}}} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(code)))
+			for b.Loop() {
+				countWords(slices.Values([][]byte{code}), 1, defaultMemory, o.splitter())
+			}
+		})
 	}
 }
 

@@ -15,13 +15,15 @@
 // Read are tokenizer.json with a BPE model, over bytes (GPT-2, Llama 3, Qwen 2)
 // or over characters with byte fallback (Llama 2), and SentencePiece models of
 // the type BPE. Ids are those of Hugging Face tokenizers and of SentencePiece,
-// or the file is refused with the name of what is not understood. Trained is
-// byte-level BPE.
+// or the file is refused with the name of what is not understood. Trained are
+// byte-level BPE and SentencePiece BPE, as those two train them.
 //
 // How it works: pipeline.go cuts out added tokens, normalizes (normal.go),
 // splits (split.go, and scan.go for the usual patterns) and hands pieces to
 // model.go, which makes symbols of them and merges those (merge.go). decode.go
-// is the way back. sentencepiece.go is the same for that family.
+// is the way back. sentencepiece.go is the same for that family. Training counts
+// words (train_count.go), then merges pairs (train_learn.go); train.go and
+// train_piece.go are what differs between the two kinds.
 //
 // Not here: unigram, WordPiece and character maps of SentencePiece; chat
 // templates (room template); what stands between documents (room data).
