@@ -101,7 +101,7 @@ func BenchmarkDecode(b *testing.B) {
 func BenchmarkScan(b *testing.B) {
 	en := english(b)
 	t := classes()
-	for name, scan := range map[string]scanner{"gpt2": scanGPT2, "llama3": scanLlama3} {
+	for name, scan := range map[string]scanner{"gpt2": scanGPT2, "llama3": scanLlama3, "o200k": scanO200k} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(en)))
 			for b.Loop() {

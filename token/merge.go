@@ -77,6 +77,8 @@ type merger struct {
 	prev []int32
 	next []int32
 	heap []uint64 // rank<<32 | position: the order in which merges happen
+
+	ranks [short]uint64 // of the pairs of a short word
 }
 
 // reset makes room for a word of n bytes, which has no more symbols than that.
@@ -89,30 +91,22 @@ func (w *merger) push(sym int32, at int) {
 	w.at = append(w.at, int32(at))
 }
 
-// merge joins, again and again, the pair with the lowest rank, the leftmost
-// among equals, until no pair is in the table.
+// rankShort looks up the pairs of a short word.
+func (w *merger) rankShort(m *mergeTable) {
+	for i := range len(w.sym) - 1 {
+		w.ranks[i] = m.get(w.sym[i], w.sym[i+1])
+	}
+}
+
+// mergeShort joins, again and again, the pair with the lowest rank, the
+// leftmost among equals, until no pair is in the table. The ranks are known.
 //
 // Sennrich, Haddow & Birch, "Neural Machine Translation of Rare Words with
 // Subword Units", 2016, arXiv:1508.07909, section 3.2; the order of ties is
 // that of Hugging Face tokenizers and of SentencePiece.
-func (w *merger) merge(m *mergeTable) {
-	if len(w.sym) <= short {
-		w.mergeShort(m)
-	} else {
-		w.mergeLong(m)
-	}
-}
-
 func (w *merger) mergeShort(m *mergeTable) {
-	sym, at := w.sym, w.at
+	sym, at, ranks := w.sym, w.at, &w.ranks
 	n := len(sym)
-	if n < 2 {
-		return
-	}
-	var ranks [short]uint64
-	for i := range n - 1 {
-		ranks[i] = m.get(sym[i], sym[i+1])
-	}
 	for n > 1 {
 		best, k := noPair, 0
 		for i, r := range ranks[:n-1] {
