@@ -25,7 +25,7 @@ type cacheEntry struct {
 }
 
 const (
-	cacheBits  = 14 // a mebibyte
+	cacheBits  = 15 // two mebibytes
 	cacheWord  = 15 // bytes
 	cacheIDs   = 4
 	cacheCount = 60 // where the number of ids stands in hi
@@ -39,19 +39,11 @@ var keyMasks = func() (m [cacheWord + 1][2]uint64) {
 	return m
 }()
 
-// wordKey packs the word s[i:end], of at most [cacheWord] bytes, with its
-// length. It reads 16 bytes from i on where there are so many.
-func wordKey(s []byte, i, end int) (lo, hi uint64) {
-	n := end - i
-	if len(s)-i < 16 {
-		var b [16]byte
-		copy(b[:], s[i:end])
-		return binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:]) | uint64(n)<<56
-	}
-	m := &keyMasks[n&cacheWord]
-	lo = binary.LittleEndian.Uint64(s[i:]) & m[0]
-	hi = binary.LittleEndian.Uint64(s[i+8:])&m[1] | uint64(n)<<56
-	return lo, hi
+// wordKey packs a word of at most [cacheWord] bytes with its length.
+func wordKey(s []byte) (lo, hi uint64) {
+	var b [16]byte
+	copy(b[:], s)
+	return binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:]) | uint64(len(s))<<56
 }
 
 // set is where a word may be.
@@ -82,7 +74,14 @@ func (m *model) appendWords(w *work, dst []int32, s []byte, scan scanner) []int3
 			i = end
 			continue
 		}
-		lo, hi := wordKey(s, i, end)
+		var lo, hi uint64
+		if len(s)-i >= 16 {
+			mask := &keyMasks[(end-i)&cacheWord]
+			lo = binary.LittleEndian.Uint64(s[i:]) & mask[0]
+			hi = binary.LittleEndian.Uint64(s[i+8:])&mask[1] | uint64(end-i)<<56
+		} else {
+			lo, hi = wordKey(s[i:end])
+		}
 		set := w.cache.set(lo, hi)
 		e := &set[0]
 		if e.lo != lo || e.hi<<4>>4 != hi {

@@ -40,8 +40,6 @@ func newJoins(tokens iter.Seq[string]) *joins {
 
 func (j *joins) add(c, d byte) { j[c][d>>6] |= 1 << (d & 63) }
 
-func (j *joins) has(c, d byte) bool { return j[c][d>>6]>>(d&63)&1 != 0 }
-
 func (j *joins) addRunes(a, b rune) {
 	var last, first [utf8.UTFMax]byte
 	n := utf8.EncodeRune(last[:], a)

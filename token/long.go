@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// window is how much of a long word is merged at a time, in bytes, so that a
-// document without a border takes no more memory than this, whatever its size.
+// window is how much of a long word is merged at a time, in bytes: a document
+// without a border takes memory for merging this much, whatever its size. An
+// eighth of it is more than a piece can have, see [maxPiece].
 const window = 1 << 16
 
 // longWord appends the ids of a word that is longer than a window. They are
@@ -28,7 +29,7 @@ const window = 1 << 16
 func (m *model) longWord(w *work, dst []int32, s []byte) []int32 {
 	type point struct{ begin, left, ids int } // left: where the token in front of begin starts, or -1
 	start := point{0, -1, len(dst)}
-	at, before, size := start, start, window
+	at, before, size := start, start, m.window
 	for {
 		end := min(at.begin+size, len(s))
 		for end < len(s) && !utf8.RuneStart(s[end]) {
@@ -57,7 +58,7 @@ func (m *model) longWord(w *work, dst []int32, s []byte) []int32 {
 		before = at
 		dst = m.appendIDs(dst, &w.merger, part, k)
 		at = point{at.begin + int(w.at[k]), at.begin + int(w.at[k-1]), len(dst)}
-		size = window
+		size = m.window
 	}
 }
 
@@ -68,7 +69,7 @@ func (m *model) cutBefore(w *merger, part []byte) int {
 	plain := func(k int) bool { return w.sym[k] >= 0 && w.sym[k] < m.size && w.sym[k] != m.unk }
 	for k := len(w.sym) - 1; k > 0; k-- {
 		at := int(w.at[k])
-		if len(part)-at > 2*maxPiece && plain(k) && plain(k-1) && w.at[k-1] < w.at[k] && w.at[k] < w.at[k+1] &&
+		if len(part)-at > m.window/8 && plain(k) && plain(k-1) && w.at[k-1] < w.at[k] && w.at[k] < w.at[k+1] &&
 			(m.byteLevel || utf8.RuneStart(part[at])) {
 			return k
 		}

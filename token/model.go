@@ -34,6 +34,7 @@ type model struct {
 	joins *joins           // where a piece can be cut before merging; nil: nowhere
 
 	// What prepare makes of it.
+	window int              // see the constant
 	split  scanner          // cuts a piece
 	pairs  *[1 << 16]uint64 // the merge of two symbols that are a byte each, as in merges
 	spaced bool             // ▁ may be written as a space: the text has no other spaces
@@ -53,11 +54,11 @@ type work struct {
 // prepare makes the tables that encoding needs beside those of the file.
 // Without spaces of its own in the text, a space stands for ▁.
 func (m *model) prepare(noSpaces bool) {
-	sym, known := m.runes['▁']
+	mark, known := m.runes['▁']
 	if m.spaced = noSpaces && known && m.frozen == nil; m.spaced {
-		m.first[' '] = sym
+		m.first[' '] = mark
 	}
-	m.split = onePiece
+	m.window, m.split = window, onePiece
 	if !m.plainMerges() {
 		return
 	}
@@ -67,9 +68,15 @@ func (m *model) prepare(noSpaces bool) {
 		}
 		m.split = m.joins.end
 	}
+	sym := m.first
+	if wrong, ok := m.runes[utf8.RuneError]; ok && m.piece { // a byte that is not UTF-8
+		for b := utf8.RuneSelf; b < len(sym); b++ {
+			sym[b] = wrong
+		}
+	}
 	m.pairs = new([1 << 16]uint64)
 	for i := range m.pairs {
-		m.pairs[i] = m.merges.get(m.first[i>>8], m.first[i&0xff])
+		m.pairs[i] = m.merges.get(sym[i>>8], sym[i&0xff])
 	}
 }
 
@@ -113,7 +120,7 @@ func (m *model) word(w *work, dst []int32, s []byte) []int32 {
 			return append(dst, id)
 		}
 	}
-	if len(s) > window {
+	if len(s) > m.window {
 		return m.longWord(w, dst, s)
 	}
 	m.merged(&w.merger, s)
@@ -137,7 +144,7 @@ func (m *model) merged(w *merger, s []byte) {
 		w.mergeLong(m.merges)
 	case len(w.sym) == len(s) && m.pairs != nil: // each symbol is a byte
 		for i := range len(s) - 1 {
-			w.ranks[i] = m.pairs[uint(s[i])<<8|uint(s[i+1])]
+			w.pairs[i].merge = m.pairs[uint(s[i])<<8|uint(s[i+1])]
 		}
 		w.mergeShort(m.merges)
 	default:
