@@ -33,6 +33,8 @@ type model struct {
 
 	whole map[string]int32 // a piece that is one token takes no merges; nil: it does
 	cut   bool             // no token spans the border in front of ▁, so merging can stop there
+
+	unigram *unigram // or this model, and none of the above
 }
 
 // work is the memory of one call, kept between calls in a pool. It depends on
@@ -43,6 +45,8 @@ type work struct {
 	levels []level
 	bufs   [2][]byte
 	clean  []byte
+
+	lattice lattice
 }
 
 // cacheEntry remembers the ids of one short word. The word is kept in full,
@@ -62,6 +66,9 @@ const (
 
 // encode appends the ids of one piece.
 func (m *model) encode(w *work, dst []int32, s []byte) []int32 {
+	if m.unigram != nil {
+		return m.unigram.encode(&w.lattice, dst, s)
+	}
 	if m.whole != nil {
 		if id, ok := m.whole[string(s)]; ok {
 			return append(dst, id)

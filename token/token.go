@@ -110,6 +110,9 @@ func (t *Tokenizer) give(w *work) {
 	if cap(w.sym) > keep {
 		w.merger = merger{}
 	}
+	if cap(w.lattice.nodes) > keep {
+		w.lattice.nodes, w.lattice.path = nil, nil
+	}
 	if cap(w.bufs[0]) > 8*keep || cap(w.bufs[1]) > 8*keep || cap(w.clean) > 8*keep {
 		w.bufs, w.clean = [2][]byte{}, nil
 	}
