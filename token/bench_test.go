@@ -172,3 +172,30 @@ func BenchmarkOpen(b *testing.B) {
 		mustOpen(b, dir)
 	}
 }
+
+// BenchmarkUnigram is the small unigram model of SentencePiece's own tests.
+func BenchmarkUnigram(b *testing.B) {
+	data := os.Getenv("PLEACH_TESTDATA")
+	if data == "" {
+		b.Skip("PLEACH_TESTDATA is not set: no unigram model")
+	}
+	tok := mustOpen(b, filepath.Join(data, "tokenizers/sentencepiece_en_unigram_1000.model"))
+	for _, name := range []string{"wikitext2/valid.txt", "tokenizers/botchan.txt"} {
+		text, err := os.ReadFile(filepath.Join(data, name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) { benchEncode(b, tok, text) })
+		lines := bytes.Split(text, []byte("\n"))
+		b.Run(name+"/lines", func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			var ids []int32
+			for b.Loop() {
+				for _, l := range lines {
+					ids = tok.Encode(ids[:0], l)
+				}
+			}
+		})
+	}
+}

@@ -13,11 +13,20 @@ import (
 	"pleach/internal/strictjson"
 )
 
-// model reads the BPE model: a vocabulary, and merges in order of rank.
+// model reads the model, by its type.
 func (l *loader) model(c *object) {
-	if typ := c.optStr("type", "BPE"); typ != "BPE" {
+	switch typ := c.optStr("type", "BPE"); typ {
+	case "BPE":
+		l.bpe(c)
+	case "Unigram":
+		l.unigram(c)
+	default:
 		c.fail("unknown type %q", typ)
 	}
+}
+
+// bpe reads a vocabulary, and merges in order of rank.
+func (l *loader) bpe(c *object) {
 	c.refuse("dropout", "continuing_subword_prefix", "end_of_word_suffix")
 	m := l.p.model
 	m.fuseUnk = c.optBool("fuse_unk", false)
@@ -71,6 +80,7 @@ func (l *loader) vocabulary(c *object, v strictjson.Value) map[string]int32 {
 		ids[tok] = id
 	}
 	l.t.lookup = maps.Clone(ids)
+	l.vocab = int32(len(ids))
 	return ids
 }
 
@@ -150,12 +160,16 @@ func (l *loader) runeSymbols(ids map[string]int32, fallback bool) {
 	l.t.family = "BPE with byte fallback"
 	m.fallback = new([256]int32)
 	for b := range 256 {
-		id, ok := ids[fmt.Sprintf("<0x%02X>", b)]
-		if !ok {
-			id = -1
-		}
-		m.fallback[b] = id
+		m.fallback[b] = byteID(ids, byte(b))
 	}
+}
+
+// byteID is the id of the token of a byte, or -1.
+func byteID(ids map[string]int32, b byte) int32 {
+	if id, ok := ids[fmt.Sprintf("<0x%02X>", b)]; ok {
+		return id
+	}
+	return -1
 }
 
 // byteKeys is a vocabulary by the bytes that its tokens stand for. Tokens that
@@ -181,8 +195,7 @@ next:
 // Differs: a file that says otherwise is refused; the reference warns and goes
 // its own way.
 func (l *loader) addedTokens(list []strictjson.Value) {
-	vocab := len(l.t.lookup)
-	next := int32(vocab)
+	next := l.vocab
 	seen := map[string]bool{}
 	for i, v := range list {
 		o := newObject(v, fmt.Sprintf("added_tokens[%d]", i), &l.err)

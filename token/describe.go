@@ -43,7 +43,9 @@ func (t *Tokenizer) Describe() string {
 func (t *Tokenizer) note(key, value string) { t.about = append(t.about, [2]string{key, value}) }
 
 func (t *Tokenizer) describeJSON(root strictjson.Value) {
-	t.note("merges", fmt.Sprint(t.pipe.model.merges.size))
+	if m := t.pipe.model.merges; m != nil {
+		t.note("merges", fmt.Sprint(m.size))
+	}
 	for _, key := range []string{"normalizer", "pre_tokenizer", "post_processor", "decoder"} {
 		if v, ok := root.Lookup(key); ok {
 			t.note(key, outline(v))

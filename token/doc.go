@@ -12,19 +12,23 @@
 //	ids := t.Encode(nil, []byte("Hello"))      // without begin-of-sequence
 //	text := t.Decode(ids)                      // "Hello"
 //
-// Read are tokenizer.json with a BPE model, over bytes (GPT-2, Llama 3, Qwen 2)
-// or over characters with byte fallback (Llama 2), and SentencePiece models of
-// the type BPE. Ids are those of Hugging Face tokenizers and of SentencePiece,
-// or the file is refused with the name of what is not understood. Trained are
-// byte-level BPE and SentencePiece BPE, as those two train them.
+// Read are tokenizer.json with a BPE model, over bytes (GPT-2, Llama 3, Mistral
+// NeMo, Qwen, o200k, DeepSeek) or over characters with byte fallback (Llama 2,
+// Mistral, Gemma), or with a Unigram model (T5, ALBERT, XLM-R); and SentencePiece
+// models of the types BPE and unigram, with any normalization table. Ids are
+// those of Hugging Face tokenizers and of SentencePiece, or the file is refused
+// with the name of what is not understood. Trained are byte-level BPE and
+// SentencePiece BPE, as those two train them.
 //
-// How it works: pipeline.go cuts out added tokens, normalizes (normal.go),
-// splits (split.go, and scan.go for the usual patterns) and hands pieces to
-// model.go, which makes symbols of them and merges those (merge.go). decode.go
-// is the way back. sentencepiece.go is the same for that family. Training counts
-// words (train_count.go), then merges pairs (train_learn.go); train.go and
-// train_piece.go are what differs between the two kinds.
+// How it works: pipeline.go cuts out added tokens, normalizes (normal.go, form.go,
+// and charsmap.go for the tables of SentencePiece), splits (split.go, and scan.go
+// for the usual patterns) and hands pieces to model.go. A BPE model makes symbols
+// of them and merges those (merge.go); a unigram model looks for the best cut
+// (unigram.go). decode.go is the way back. sentencepiece.go is the same for that
+// family. Training counts words (train_count.go), then merges pairs
+// (train_learn.go); train.go and train_piece.go are what differs between the kinds.
 //
-// Not here: unigram, WordPiece and character maps of SentencePiece; chat
+// Not here: WordPiece and WordLevel; SentencePiece models of words or of
+// characters, and those that rewrite decoded text; sampling of cuts; chat
 // templates (room template); what stands between documents (room data).
 package token

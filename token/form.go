@@ -5,7 +5,6 @@ package token
 
 import (
 	"slices"
-	"sort"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -61,10 +60,7 @@ func plainForm(s []byte) bool {
 }
 
 // isNewer reports whether x/text, but not the reference, does something to r.
-func isNewer(r rune) bool {
-	i := sort.Search(len(newer)/2, func(i int) bool { return newer[2*i+1] >= uint32(r) })
-	return 2*i < len(newer) && newer[2*i] <= uint32(r)
-}
+func isNewer(r rune) bool { return inPairs(newer[:], r) }
 
 // slow decomposes, sorts the marks by class, and composes.
 func (f form) slow(dst, s []byte) []byte {

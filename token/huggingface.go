@@ -4,6 +4,7 @@
 package token
 
 import (
+	"encoding/base64"
 	"fmt"
 	"unicode/utf8"
 
@@ -19,9 +20,10 @@ const maxID = 1 << 22
 // loader builds a tokenizer from a tokenizer.json. Its steps go on after a
 // fault, on zero values; only the first one is told.
 type loader struct {
-	t   *Tokenizer
-	p   *pipeline
-	err error
+	t     *Tokenizer
+	p     *pipeline
+	vocab int32 // tokens of the model
+	err   error
 }
 
 func loadTokenizerJSON(src string) (*Tokenizer, error) {
@@ -105,9 +107,30 @@ func (l *loader) normalizer(c *object) {
 		add(lowercase{})
 	case "Strip":
 		add(strip{c.bool("strip_left"), c.bool("strip_right")})
+	case "StripAccents":
+		add(stripAccents{})
+	case "Precompiled":
+		l.precompiled(c, add)
 	default:
 		c.fail("unknown type %q", typ)
 	}
+}
+
+func (l *loader) precompiled(c *object, add func(normalizer)) {
+	b, err := base64.StdEncoding.Strict().DecodeString(c.str("precompiled_charsmap"))
+	if err != nil {
+		c.fail("precompiled_charsmap: %v", err)
+		return
+	}
+	m, err := parseCharsmap(b)
+	if err == nil && !utf8.Valid(m.texts) {
+		err = fmt.Errorf("character map: the texts are not UTF-8")
+	}
+	if err != nil {
+		c.fail("precompiled_charsmap: %v", err)
+		return
+	}
+	add(newPrecompiled(m))
 }
 
 // pattern is the field pattern: a fixed text, or a regular expression.
@@ -197,9 +220,10 @@ func (l *loader) splitter(c *object, add func(stage)) {
 	b := behaviorOf(c, "")
 	invert := c.bool("invert")
 	if v, ok := c.field("pattern"); ok && len(v.Kids) == 2 {
-		// These patterns cover any text, so with Isolated every piece is a match.
+		// These patterns cover any text, so every piece is a match: all are kept
+		// with Isolated, and where what is no match is Removed.
 		re, _ := v.Lookup("Regex")
-		if sc := scannerFor(re.Text); sc != nil && b == isolated {
+		if sc := scannerFor(re.Text); sc != nil && (b == isolated || b == removed && invert) {
 			add(scanStage{sc})
 			return
 		}

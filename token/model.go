@@ -38,6 +38,8 @@ type model struct {
 	split  scanner          // cuts a piece
 	pairs  *[1 << 16]uint64 // the merge of two symbols that are a byte each, as in merges
 	spaced bool             // ▁ may be written as a space: the text has no other spaces
+
+	unigram *unigram // or this model, and none of the above
 }
 
 // work is the memory of one call, kept between calls in a pool. It depends on
@@ -49,11 +51,16 @@ type work struct {
 	levels []level
 	bufs   [2][]byte
 	clean  []byte
+
+	lattice lattice
 }
 
 // prepare makes the tables that encoding needs beside those of the file.
 // Without spaces of its own in the text, a space stands for ▁.
 func (m *model) prepare(noSpaces bool) {
+	if m.unigram != nil {
+		return
+	}
 	mark, known := m.runes['▁']
 	if m.spaced = noSpaces && known && m.frozen == nil; m.spaced {
 		m.first[' '] = mark
@@ -81,8 +88,12 @@ func (m *model) prepare(noSpaces bool) {
 }
 
 // plainMerges reports whether no merge takes a token that stands for a text
-// other than its own: the unknown one, or that of a byte.
+// other than its own: the unknown one, or that of a byte; nor joins what stands on
+// two sides of an unknown character that leaves nothing.
 func (m *model) plainMerges() bool {
+	if m.unk < 0 && !m.byteLevel && (m.fallback == nil || slices.Contains(m.fallback[:], -1)) {
+		return false
+	}
 	odd := map[uint32]bool{}
 	if m.unk >= 0 {
 		odd[uint32(m.unk)] = true
@@ -102,6 +113,9 @@ func (m *model) plainMerges() bool {
 
 // encode appends the ids of one piece.
 func (m *model) encode(w *work, dst []int32, s []byte) []int32 {
+	if m.unigram != nil {
+		return m.unigram.encode(&w.lattice, dst, s)
+	}
 	if m.byteLevel {
 		return m.appendWords(w, dst, s, onePiece)
 	}

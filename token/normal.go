@@ -5,6 +5,7 @@ package token
 
 import (
 	"bytes"
+	"sort"
 	"unicode/utf8"
 )
 
@@ -145,4 +146,28 @@ func badPrefix(s []byte) int {
 		n--
 	}
 	return n
+}
+
+// stripAccents drops combining marks.
+type stripAccents struct{}
+
+func (stripAccents) normalize(dst, s []byte) ([]byte, bool) {
+	kept, start := true, 0
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRune(s[i:])
+		if r >= rune(accents[0]) && inPairs(accents[:], r) {
+			kept = kept && i > 0
+			dst = append(dst, s[start:i]...)
+			start = i + n
+		}
+		i += n
+	}
+	return append(dst, s[start:]...), kept
+}
+
+// inPairs reports whether r is in one of the ranges, which are first and last
+// code points in order.
+func inPairs(pairs []uint32, r rune) bool {
+	i := sort.Search(len(pairs)/2, func(i int) bool { return pairs[2*i+1] >= uint32(r) })
+	return 2*i < len(pairs) && pairs[2*i] <= uint32(r)
 }

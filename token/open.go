@@ -75,9 +75,14 @@ func Open(path string) (*Tokenizer, error) {
 
 // pieceConfig is a tokenizer_config.json for a SentencePiece model that has none.
 // Without one, transformers reads the model as a byte-level vocabulary and makes
-// other ids, without a word.
+// other ids, without a word. Its LlamaTokenizer, which all versions have, knows
+// the settings of Llama only; SentencePieceBackend is of version 5.
 func (t *Tokenizer) pieceConfig() []byte {
-	b := []byte("{\n  \"tokenizer_class\": \"LlamaTokenizer\"")
+	class := "SentencePieceBackend"
+	if s := t.sp.spec; t.sp.model.unigram == nil && t.sp.rules == nil && s.prefix && s.escape && s.fallback && !s.trim && !s.suffix {
+		class = "LlamaTokenizer"
+	}
+	b := fmt.Appendf(nil, "{\n  \"tokenizer_class\": %s", quote(class))
 	for _, e := range []struct {
 		key string
 		id  int32

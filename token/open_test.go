@@ -4,6 +4,7 @@
 package token
 
 import (
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -108,7 +109,15 @@ func TestRefused(t *testing.T) {
 		},
 		{smallJSON("opt", `"unk_token":"u",`), `model: unk_token: "u" is not in the vocabulary`},
 		{smallJSON("opt", `"scale":1,`), `model: unknown field "scale"`},
-		{strings.Replace(smallJSON(), `"BPE"`, `"Unigram"`, 1), `model: unknown type "Unigram"`},
+		{strings.Replace(smallJSON(), `"BPE"`, `"Unigram"`, 1), `model: vocab: got an object, want an array`},
+		{strings.Replace(smallJSON(), `"BPE"`, `"WordPiece"`, 1), `model: unknown type "WordPiece"`},
+		{unigramJSON("", `["a",-1],["b",-2]`, "2"), `model: unk_id: got 2, want less than the 2 tokens`},
+		{unigramJSON("", `["a",-1],["b","c"]`, "0"), `model: vocab[1]: got an array, want a token and its score`},
+		{unigramJSON("", `["a",-1],["b",1e31]`, "0"), `model: vocab[1]: score of "b": got 1e31, want a number of at most 1e+30`},
+		{unigramJSON("", ``, "0"), `model: unk_id: got 0, want less than the 0 tokens`},
+		{unigramJSON("", `["a",-1]`, "null"), `model: unk_id is missing`},
+		{unigramJSON(`{"type":"Precompiled","precompiled_charsmap":"x"}`, `["a",-1]`, "0"), `normalizer: precompiled_charsmap: illegal base64 data at input byte 0`},
+		{unigramJSON(`{"type":"Precompiled","precompiled_charsmap":""}`, `["a",-1]`, "0"), `normalizer: precompiled_charsmap: character map: got 0 bytes, want at least 4`},
 		{smallJSON("vocab", `,"c":2`), `model: vocab: id 2 is given to "ab" and to "c"`},
 		{
 			smallJSON("vocab", `,"c":-1`),
@@ -155,6 +164,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// unigramJSON is a tokenizer.json with a Unigram model.
+func unigramJSON(normalizer, vocab, unk string) string {
+	if normalizer == "" {
+		normalizer = "null"
+	}
+	return `{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":` + normalizer +
+		`,"pre_tokenizer":null,"post_processor":null,"decoder":null,"model":{"type":"Unigram","unk_id":` + unk +
+		`,"vocab":[` + vocab + `],"byte_fallback":true}}`
+}
+
 // spFileBytes writes a SentencePiece model of pieces "text:type".
 func spFileBytes(kind uint64, charsmap string, pieces ...string) []byte {
 	var out []byte
@@ -181,17 +200,17 @@ func TestRefusedSentencePiece(t *testing.T) {
 		file []byte
 		want string
 	}{
-		{spFileBytes(1, "", "<unk>:2"), "unigram: not yet"},
-		{spFileBytes(4, "", "<unk>:2"), "model type 4: not supported, only BPE"},
+		{spFileBytes(1, "", "<unk>:2"), "no piece is of the type normal"},
+		{spFileBytes(4, "", "<unk>:2"), "model type 4: not supported, only unigram and BPE"},
 		{
 			spFileBytes(2, "nmt_nfkc", "<unk>:2"),
-			`normalizer "nmt_nfkc" with a character map: not yet; only identity`,
+			`normalizer "nmt_nfkc": character map: got 1 bytes, want at least 4`,
 		},
 		{spFileBytes(2, "", "a:1"), "no piece is of the type unknown"},
 		{spFileBytes(2, "", "<unk>:2", "a:1", "a:1"), `piece 2 "a": stands twice in the model`},
 		{spFileBytes(2, "", "<unk>:2", "u:2"), `piece 1 "u": a second piece of the type unknown`},
 		{spFileBytes(2, "", "<unk>:2", ":1"), `piece 1 "": want a text that is UTF-8, not empty and under 4096 bytes`},
-		{spFileBytes(2, "", "<unk>:2", "x:5"), `piece 1 "x": type UNUSED: not yet`},
+		{spFileBytes(2, "", "<unk>:2", "x:5"), `piece 1 "x": type UNUSED in a BPE model: not supported`},
 		{
 			spFileBytes(2, "", "<unk>:2", "<0x41>:6"),
 			`piece 1 "<0x41>": a byte piece is <0x00> to <0xFF>, with byte_fallback set`,
@@ -280,11 +299,16 @@ func FuzzTokenizerJSON(f *testing.F) {
 		}
 		f.Add(string(b))
 	}
+	f.Add(unigramJSON("", `["<unk>",0],["a",-1.5],["▁the",-2],["<0x41>",-9]`, "0"))
+	f.Add(unigramJSON(`{"type":"StripAccents"}`, `["é",-1],["é",-2]`, "1"))
+	f.Add(string(unzip(f, "fallback.json")))
 	f.Fuzz(func(t *testing.T, s string) { use(loadTokenizerJSON(s)) })
 }
 
 func FuzzTokenizerModel(f *testing.F) {
 	f.Add(spFileBytes(2, "", "<unk>:2", "a:1", "b:1", "ab:1", "abc:4"))
+	f.Add(spFileBytes(1, "", "<unk>:2", "a:1", "b:4", "ab:5", "abc:1"))
+	f.Add(unzip(f, "identity.model"))
 	for _, name := range []string{"piece", "trim"} {
 		b, err := os.ReadFile("testdata/" + name + ".model")
 		if err != nil {
@@ -297,6 +321,76 @@ func FuzzTokenizerModel(f *testing.F) {
 			use(newSentencePiece(p))
 		}
 	})
+}
+
+// FuzzCharsmap: no table makes a lookup leave it.
+func FuzzCharsmap(f *testing.F) {
+	f.Add(tinyCharsmap(), []byte("a\u0301 ﬁ\r\nx"))
+	f.Fuzz(func(t *testing.T, table, text []byte) {
+		m, err := parseCharsmap(table)
+		if err != nil {
+			return
+		}
+		p := newPrecompiled(m)
+		out, _ := p.normalize(nil, text)
+		if len(out) > len(text)*maxText {
+			t.Fatalf("%d bytes of %d", len(out), len(text))
+		}
+		sp := spModel{spec: spSpec{prefix: true, trim: true, escape: true}, rules: m}
+		sp.findPlain()
+		sp.normalize(nil, text)
+	})
+}
+
+// tinyCharsmap replaces a by X and é by e.
+func tinyCharsmap() []byte {
+	const leaf, value = 1 << 8, 1 << 31
+	units := make([]uint32, 512)
+	set := func(at, label, child uint32, flags uint32) { units[at] = label | flags | (at^child)<<10 }
+	set(0, 0, 256, 0)
+	set(256^'a', 'a', 1, leaf)
+	units[1] = value
+	set(256^0xc3, 0xc3, 2^0xa9, 0)
+	set(2, 0xa9, 3, leaf)
+	units[3] = value | 2
+	b := binary.LittleEndian.AppendUint32(nil, uint32(4*len(units)))
+	for _, u := range units {
+		b = binary.LittleEndian.AppendUint32(b, u)
+	}
+	return append(b, "X\x00e\x00"...)
+}
+
+func TestCharsmap(t *testing.T) {
+	m, err := parseCharsmap(tinyCharsmap())
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _ := newPrecompiled(m).normalize(nil, []byte("ab é\r\na\u0301e\u0301"))
+	if got, want := string(out), "Xb e\r\nXe\u0301"; got != want {
+		t.Errorf("by clusters: got %q, want %q", got, want)
+	}
+	sp := spModel{spec: spSpec{prefix: true, trim: true, escape: true}, rules: m}
+	sp.findPlain()
+	if got, want := string(sp.normalize(nil, []byte("  ab  é\xffa\u0301 "))), "▁Xb▁e\ufffdX\u0301"; got != want {
+		t.Errorf("by longest starts: got %q, want %q", got, want)
+	}
+	for _, tt := range []struct {
+		at   int
+		b    byte
+		want string
+	}{
+		{0, 1, "character map: a trie of 2049 bytes in 2052: want a multiple of 1024, and texts behind it"},
+		{1, 255, "character map: a trie of 65280 bytes in 2052: want a multiple of 1024, and texts behind it"},
+		{4 + 2048 + 3, 'x', "character map: the last text has no end"},
+		{4 + 4*1, 9, "character map: the trie points outside itself, or at a text of 1024 bytes or more"},
+		{4 + 4*2 + 3, 9, "character map: the trie points outside itself, or at a text of 1024 bytes or more"},
+	} {
+		b := tinyCharsmap()
+		b[tt.at] = tt.b
+		if _, err := parseCharsmap(b); err == nil || err.Error() != tt.want {
+			t.Errorf("byte %d is %d: got %v, want %s", tt.at, tt.b, err, tt.want)
+		}
+	}
 }
 
 func use(tok *Tokenizer, err error) {
@@ -328,6 +422,13 @@ func TestPieceConfig(t *testing.T) {
 	want := "{\n  \"tokenizer_class\": \"LlamaTokenizer\",\n  \"bos_token\": \"<s>\",\n  \"eos_token\": \"</s>\"\n}\n"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tokenizer.model"), unzip(t, "t5.model"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	got = string(mustOpen(t, dir).Files()["tokenizer_config.json"])
+	if want := "{\n  \"tokenizer_class\": \"SentencePieceBackend\",\n  \"eos_token\": \"</s>\"\n}\n"; got != want {
+		t.Errorf("unigram: got %s, want %s", got, want)
 	}
 	own := "{\"eos_token\": \"</s>\"}"
 	if err := os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(own), 0o666); err != nil {

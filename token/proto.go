@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strings"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,8 +19,9 @@ import (
 // spFile is what a SentencePiece model file holds, as far as it matters here.
 type spFile struct {
 	pieces []spPiece
-	kind   uint64 // 1 unigram, 2 BPE, 3 words, 4 characters
+	kind   uint64 // spUnigram, spBPE, or 3 words, 4 characters
 	spec   spSpec
+	rules  []byte // the normalization table
 	bos    int64
 	eos    int64
 }
@@ -37,11 +39,16 @@ type spSpec struct {
 	escape     bool // escape_whitespaces
 	fallback   bool // byte_fallback
 	suffix     bool // treat_whitespace_as_suffix
-	charsmap   bool // there is a normalization table
-	denormal   bool // and one for decoding
+	denormal   bool // there is a normalization table for decoding
 	name       string
 	unkSurface string
 }
+
+// Types of a model.
+const (
+	spUnigram = 1
+	spBPE     = 2
+)
 
 // errField has words of its own: those of the protobuf module vary on purpose.
 var errField = errors.New("a field is cut off or malformed")
@@ -85,7 +92,7 @@ func fields(b []byte, f func(num protowire.Number, val uint64, data []byte) erro
 
 func parseSentencePiece(b []byte) (*spFile, error) {
 	f := &spFile{
-		kind: 1, bos: 1, eos: 2,
+		kind: spUnigram, bos: 1, eos: 2,
 		spec: spSpec{prefix: true, trim: true, escape: true, unkSurface: " \u2047 "},
 	}
 	err := fields(b, func(num protowire.Number, _ uint64, data []byte) error {
@@ -150,7 +157,7 @@ func (f *spFile) normalizer(b []byte) error {
 		case 1:
 			f.spec.name = string(data)
 		case 2:
-			f.spec.charsmap = len(data) > 0
+			f.rules = data
 		case 3:
 			f.spec.prefix = val != 0
 		case 4:
@@ -167,16 +174,10 @@ func (f *spFile) check() error {
 	switch {
 	case len(f.pieces) == 0:
 		return fmt.Errorf("not a SentencePiece model: no pieces")
-	case f.kind == 1:
-		return fmt.Errorf("unigram: not yet")
-	case f.kind != 2:
-		return fmt.Errorf("model type %d: not supported, only BPE", f.kind)
-	case f.spec.charsmap:
-		return fmt.Errorf("normalizer %q with a character map: not yet; only identity", f.spec.name)
+	case f.kind != spUnigram && f.kind != spBPE:
+		return fmt.Errorf("model type %d: not supported, only unigram and BPE", f.kind)
 	case f.spec.denormal:
 		return fmt.Errorf("denormalizer with a character map: not yet")
-	case f.spec.suffix:
-		return fmt.Errorf("treat_whitespace_as_suffix: not yet")
 	}
 	return nil
 }
@@ -188,19 +189,25 @@ func newSentencePiece(f *spFile) (*Tokenizer, error) {
 	}
 	m := &spModel{spec: f.spec, bytes: map[int32]byte{}}
 	t := &Tokenizer{family: "SentencePiece BPE", sp: m, lookup: map[string]int32{}, bos: -1, eos: -1}
-	b := spBuilder{m: m, t: t, symbols: map[string]int32{}, unk: -1}
-	for i, p := range f.pieces {
-		if err := b.add(int32(i), p); err != nil {
-			return nil, fmt.Errorf("piece %d %q: %w", i, p.text, err)
+	b := spBuilder{m: m, t: t, kind: f.kind, symbols: map[string]int32{}, unk: -1}
+	if err := b.pieces(f); err != nil {
+		return nil, err
+	}
+	if len(f.rules) > 0 {
+		var err error
+		if m.rules, err = parseCharsmap(f.rules); err != nil {
+			return nil, fmt.Errorf("normalizer %q: %w", f.spec.name, err)
 		}
 	}
-	if b.unk < 0 {
-		return nil, fmt.Errorf("no piece is of the type unknown")
+	b.usersFirst(f)
+	if f.kind == spUnigram {
+		t.family = "SentencePiece unigram"
+		if err := b.finishUnigram(f); err != nil {
+			return nil, err
+		}
+	} else {
+		b.finish(f)
 	}
-	if f.spec.fallback && len(m.bytes) != 256 {
-		return nil, fmt.Errorf("byte_fallback: got %d byte pieces, want 256", len(m.bytes))
-	}
-	b.finish(f)
 	if f.bos >= 0 && f.bos < int64(len(f.pieces)) {
 		t.bos = int32(f.bos)
 	}
@@ -211,8 +218,8 @@ func newSentencePiece(f *spFile) (*Tokenizer, error) {
 	return t, nil
 }
 
-// maxPiece bounds a piece: the merges of a piece are looked for at each of its
-// characters.
+// maxPiece bounds a piece: its merges are looked for at each of its characters,
+// and pieces are looked for at each character of a text.
 const maxPiece = 4096
 
 // spBuilder gathers the symbols of a model: its pieces, and the characters that
@@ -220,20 +227,52 @@ const maxPiece = 4096
 type spBuilder struct {
 	m       *spModel
 	t       *Tokenizer
+	kind    uint64
 	symbols map[string]int32
 	users   []int32
 	unk     int32
 }
 
-func (b *spBuilder) add(id int32, p spPiece) error {
+// check refuses a piece that no model needs, or that the reference refuses.
+func (p *spPiece) check() error {
 	if p.text == "" || len(p.text) >= maxPiece || !utf8.ValidString(p.text) {
 		return fmt.Errorf("want a text that is UTF-8, not empty and under %d bytes", maxPiece)
 	}
+	if p.score != p.score || math.Abs(float64(p.score)) > maxScore {
+		return fmt.Errorf("score: got %g, want a number of at most %g", p.score, maxScore)
+	}
+	if strings.Contains(p.text, "\x00") && p.kind != spUnused {
+		return fmt.Errorf("want a text without a zero byte")
+	}
+	return nil
+}
+
+// pieces adds all pieces and looks for those that must be there.
+func (b *spBuilder) pieces(f *spFile) error {
+	for i, p := range f.pieces {
+		if p.text == "\x00" && f.spec.fallback {
+			p.kind = spUnused // some converters write it beside <0x00>
+			f.pieces[i] = p
+		}
+		if err := b.add(int32(i), p); err != nil {
+			return fmt.Errorf("piece %d %q: %w", i, p.text, err)
+		}
+	}
+	if b.unk < 0 {
+		return fmt.Errorf("no piece is of the type unknown")
+	}
+	if f.spec.fallback && len(b.m.bytes) != 256 {
+		return fmt.Errorf("byte_fallback: got %d byte pieces, want 256", len(b.m.bytes))
+	}
+	return nil
+}
+
+func (b *spBuilder) add(id int32, p spPiece) error {
+	if err := p.check(); err != nil {
+		return err
+	}
 	if _, ok := b.t.lookup[p.text]; ok {
 		return fmt.Errorf("stands twice in the model")
-	}
-	if p.score != p.score {
-		return fmt.Errorf("score is not a number")
 	}
 	switch p.kind {
 	case spNormal:
@@ -254,13 +293,58 @@ func (b *spBuilder) add(id int32, p spPiece) error {
 		}
 		b.m.bytes[id] = v
 	case spUnused:
-		return fmt.Errorf("type UNUSED: not yet")
+		if b.kind != spUnigram && p.text != "\x00" {
+			return fmt.Errorf("type UNUSED in a BPE model: not supported")
+		}
 	default:
 		return fmt.Errorf("unknown type %d", p.kind)
 	}
 	b.t.lookup[p.text] = id
 	b.t.words.set(id, p.text)
 	b.m.kinds = append(b.m.kinds, byte(p.kind))
+	return nil
+}
+
+// usersFirst makes the pieces known that the normalizer passes over.
+func (b *spBuilder) usersFirst(f *spFile) {
+	if len(b.users) > 0 {
+		b.m.users = newTrie()
+	}
+	for _, id := range b.users {
+		b.m.users.add(f.pieces[id].text, id)
+	}
+	b.m.findPlain()
+}
+
+// finishUnigram fills the model with a unigram model. A user-defined piece is
+// worth more the longer it is, and more than any other.
+func (b *spBuilder) finishUnigram(f *spFile) error {
+	lowest := float32(math.Inf(1))
+	var tokens []string
+	var ids []int32
+	var scores []float64
+	for i, p := range f.pieces {
+		id, score := int32(-1), p.score
+		switch p.kind {
+		case spNormal:
+			id, lowest = int32(i), min(lowest, score)
+		case spUser:
+			id, score = int32(i), float32(0.1*float64(len(p.text)-1))
+		}
+		tokens, ids, scores = append(tokens, p.text), append(ids, id), append(scores, float64(score))
+	}
+	if math.IsInf(float64(lowest), 1) {
+		return fmt.Errorf("no piece is of the type normal")
+	}
+	m := newUnigram(tokens, ids, scores, float64(lowest-unkPenalty))
+	m.unk, m.narrow = b.unk, true
+	if b.m.spec.fallback {
+		m.fallback = new([256]int32)
+		for id, v := range b.m.bytes {
+			m.fallback[v] = id
+		}
+	}
+	b.m.model.unigram = m
 	return nil
 }
 

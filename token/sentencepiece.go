@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// spModel is a SentencePiece BPE model.
+// spModel is a SentencePiece model of the type BPE or unigram.
 //
 // Kudo & Richardson, "SentencePiece: A simple and language independent subword
 // tokenizer and detokenizer for Neural Text Processing", 2018,
@@ -19,6 +19,10 @@ type spModel struct {
 	kinds []byte // the type of each piece
 	bytes map[int32]byte
 	model model
+
+	rules *charsmap           // nil: text stays as it is
+	users *trie               // pieces that are not normalized, or nil
+	plain [utf8.RuneSelf]bool // see [charsmap.plainASCII]; no user-defined piece starts so
 }
 
 // Types of a piece.
@@ -46,11 +50,16 @@ func (m *spModel) encode(w *work, dst []int32, s []byte) []int32 {
 	return m.model.encode(w, dst, w.bufs[0])
 }
 
-// normalize writes ▁ for a space, puts one in front, and U+FFFD for every byte
-// that is not UTF-8.
+// normalize replaces what the character map replaces, writes ▁ for a space, puts
+// one in front or behind, and U+FFFD for every byte that is not UTF-8.
 func (m *spModel) normalize(dst, s []byte) []byte {
-	if m.spec.trim {
-		s = bytes.TrimLeft(s, " ")
+	trim := m.spec.trim
+	for trim && len(s) > 0 {
+		text, n := m.next(s)
+		if string(text) != " " {
+			break
+		}
+		s = s[n:]
 	}
 	if len(s) == 0 {
 		return dst
@@ -59,49 +68,111 @@ func (m *spModel) normalize(dst, s []byte) []byte {
 	if !m.spec.escape {
 		space = " "
 	}
-	if m.spec.prefix {
+	if m.spec.prefix && !m.spec.suffix {
 		dst = append(dst, space...)
 	}
-	for len(s) > 0 {
-		n := plain(s)
-		dst = append(dst, s[:n]...)
-		s = s[n:]
-		switch {
-		case len(s) == 0:
-		case s[0] == ' ':
-			dst = append(dst, space...)
-			s = s[1:]
-			if m.spec.trim {
-				s = bytes.TrimLeft(s, " ")
-			}
-		default:
-			dst = append(dst, "\ufffd"...)
-			s = s[1:]
-		}
-	}
-	if m.spec.trim {
+	dst = m.rewrite(dst, s, space)
+	if trim {
 		for bytes.HasSuffix(dst, []byte(space)) {
 			dst = dst[:len(dst)-len(space)]
 		}
 	}
+	if m.spec.prefix && m.spec.suffix {
+		dst = append(dst, space...)
+	}
 	return dst
 }
 
-// plain is the length of the start of s that has no space and is UTF-8.
-func plain(s []byte) int {
+// rewrite is the part of normalize between the ends. With trim a space behind
+// a space is dropped.
+func (m *spModel) rewrite(dst, s []byte, space string) []byte {
+	after := m.spec.trim // behind a space
+	for len(s) > 0 {
+		if n := m.plainRun(s); n > 0 {
+			dst, after = append(dst, s[:n]...), false
+			s = s[n:]
+			continue
+		}
+		if s[0] == ' ' && m.plain[' '] && (len(s) == 1 || s[1] < utf8.RuneSelf) {
+			if !after {
+				dst, after = append(dst, space...), m.spec.trim
+			}
+			s = s[1:]
+			continue
+		}
+		text, n := m.next(s)
+		s = s[n:]
+		if after {
+			text = bytes.TrimLeft(text, " ")
+		}
+		if len(text) > 0 {
+			after = m.spec.trim && text[len(text)-1] == ' '
+		}
+		for {
+			i := bytes.IndexByte(text, ' ')
+			if i < 0 {
+				break
+			}
+			dst = append(append(dst, text[:i]...), space...)
+			text = text[i+1:]
+		}
+		dst = append(dst, text...)
+	}
+	return dst
+}
+
+// plainRun is the length of the start of s that stays as it is and holds no
+// space: ASCII, or any UTF-8 where there are no rules.
+func (m *spModel) plainRun(s []byte) int {
 	i := 0
-	for i < len(s) && s[i] != ' ' {
-		if s[i] < utf8.RuneSelf {
+	for i < len(s) {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c == ' ' || !m.plain[c] {
+				break
+			}
 			i++
 			continue
 		}
+		if m.rules != nil {
+			return max(0, i-1) // a rule may begin with the character in front
+		}
 		r, n := utf8.DecodeRune(s[i:])
-		if r == utf8.RuneError && n == 1 {
+		if r == utf8.RuneError && n == 1 || m.users != nil && m.users.first[c] {
 			break
 		}
 		i += n
 	}
 	return i
+}
+
+// next is what stands for the first n bytes of s, which is not empty: a
+// user-defined piece as it is, what the longest rule that applies says, or a
+// character.
+func (m *spModel) next(s []byte) (text []byte, n int) {
+	if m.users != nil {
+		if n, _ := m.users.longest(s); n > 0 {
+			return s[:n], n
+		}
+	}
+	if m.rules != nil {
+		if text, n := m.rules.longest(s); n > 0 {
+			return text, n
+		}
+	}
+	r, n := utf8.DecodeRune(s)
+	if r == utf8.RuneError && n == 1 {
+		return []byte("\ufffd"), 1
+	}
+	return s[:n], n
+}
+
+// findPlain fills m.plain.
+func (m *spModel) findPlain() {
+	m.plain = m.rules.plainASCII()
+	for b := range m.plain {
+		m.plain[b] = m.plain[b] && (m.users == nil || !m.users.first[b])
+	}
 }
 
 // spState is how far the decoding of a SentencePiece model has got.

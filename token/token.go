@@ -107,7 +107,7 @@ func (t *Tokenizer) take() *work {
 // prepare makes the tables for encoding, when it is first done.
 func (t *Tokenizer) prepare() {
 	if t.sp != nil {
-		t.sp.model.prepare(t.sp.spec.escape)
+		t.sp.model.prepare(t.sp.spec.escape && t.sp.rules == nil && !t.sp.spec.suffix)
 		return
 	}
 	t.pipe.prepare()
@@ -120,6 +120,9 @@ const keep = 1 << 20
 func (t *Tokenizer) give(w *work) {
 	if cap(w.sym) > keep {
 		w.merger = merger{}
+	}
+	if cap(w.lattice.nodes) > keep {
+		w.lattice.nodes, w.lattice.path = nil, nil
 	}
 	if cap(w.bufs[0]) > 8*keep || cap(w.bufs[1]) > 8*keep || cap(w.clean) > 8*keep {
 		w.bufs, w.clean = [2][]byte{}, nil

@@ -34,8 +34,13 @@ func Example() {
 
 // TestRoundTrip: a byte-level tokenizer gives back any bytes.
 func TestRoundTrip(t *testing.T) {
-	for _, name := range []string{"gpt2.json", "llama3.json", "ours/tokenizer.json"} {
-		tok := mustOpen(t, "testdata/"+name)
+	for _, name := range []string{"gpt2.json", "llama3.json", "ours/tokenizer.json", "tekken", "o200k", "deepseek"} {
+		var tok *Tokenizer
+		if strings.HasSuffix(name, ".json") {
+			tok = mustOpen(t, "testdata/"+name)
+		} else {
+			tok = family(t, name)
+		}
 		check := func(b []byte) error {
 			ids := tok.Encode(nil, b)
 			if strings.Contains(name, "gpt2") && bytes.ContainsAny(b, "<[") {
@@ -66,9 +71,14 @@ func TestRoundTrip(t *testing.T) {
 func TestStream(t *testing.T) {
 	for _, name := range []string{
 		"gpt2.json", "llama3.json", "other.json", "words.json", "llama2.json", "metasplit.json",
-		"piece.model", "trim.model",
+		"piece.model", "trim.model", "t5", "t5hf", "fallback", "suffix",
 	} {
-		tok := mustOpen(t, "testdata/"+name)
+		var tok *Tokenizer
+		if strings.Contains(name, ".") {
+			tok = mustOpen(t, "testdata/"+name)
+		} else {
+			tok = family(t, name)
+		}
 		d := tok.Stream()
 		rng := rand.New(rand.NewPCG(1, 2))
 		for range 300 {

@@ -308,12 +308,12 @@ func (tr *byteLevelTraining) layout(words *wordTable) ([]int32, []int64) {
 	}
 	slots := make([]int32, 1, int(words.size)+words.words+1)
 	counts := make([]int64, 0, words.words)
-	slots[0] = border
+	slots[0] = noWord
 	words.each(func(w []byte, n int64) {
 		for _, b := range w {
 			slots = append(slots, byteID[b])
 		}
-		slots = append(slots, border)
+		slots = append(slots, noWord)
 		counts = append(counts, n)
 	})
 	return slots, counts

@@ -12,7 +12,7 @@ import (
 // is long and stands in the first and the last of them, so that both of its
 // neighbours are one step away; the slots between are dead.
 const (
-	border = -1 // before, between and behind words
+	noWord = -1 // before, between and behind words
 	wall   = -2 // inside of a word, a character that joins no other
 	dead   = -3
 )
@@ -29,7 +29,7 @@ type pairRules interface {
 }
 
 // learner finds which pairs to merge. All words lie one behind the other in
-// slots, with a border before, between and behind them. Counts of pairs are kept
+// slots, with noWord before, between and behind them. Counts of pairs are kept
 // up to date at every merge; the queue is looked at again only where it is stale.
 type learner struct {
 	rules  pairRules
@@ -111,7 +111,7 @@ func (l *learner) number() {
 		if i%line == 0 {
 			l.words = append(l.words, n)
 		}
-		if sym == border {
+		if sym == noWord {
 			n++
 		}
 	}
@@ -121,7 +121,7 @@ func (l *learner) number() {
 func (l *learner) word(p uint32) uint32 {
 	n := l.words[p/line]
 	for _, sym := range l.slots[p&^(line-1) : p] {
-		if sym == border {
+		if sym == noWord {
 			n++
 		}
 	}
@@ -191,7 +191,7 @@ func (l *learner) deal(threads int) []share {
 	lo := 0
 	for i := range threads {
 		hi := max(lo, len(l.slots)*(i+1)/threads)
-		for hi < len(l.slots) && l.slots[hi] != border {
+		for hi < len(l.slots) && l.slots[hi] != noWord {
 			hi++
 		}
 		if hi > lo {
@@ -216,7 +216,7 @@ func (l *learner) countPairs(s *share) {
 	w := l.word(uint32(s.lo + 1))
 	for i := s.lo + 1; i < s.hi; i++ {
 		switch a, b := l.slots[i-1], l.slots[i]; {
-		case b == border:
+		case b == noWord:
 			w++
 		case a >= 0 && b >= 0:
 			p := s.pair(pairOf(a, b))
@@ -296,10 +296,10 @@ func (l *learner) find(c candidate, left, right int32) {
 // findIn gathers the places in the word that a slot belongs to, and returns its
 // end.
 func (l *learner) findIn(place uint32, left, right int32) uint32 {
-	for l.slots[place-1] != border {
+	for l.slots[place-1] != noWord {
 		place--
 	}
-	for ; l.slots[place] != border; place++ {
+	for ; l.slots[place] != noWord; place++ {
 		if l.stands(place, left, right) {
 			l.places = append(l.places, place)
 		}

@@ -335,7 +335,7 @@ func isDecimal(r rune) bool { return '0' <= r && r <= '9' || '０' <= r && r <= 
 func (tr *pieceTraining) layout(words *wordTable) ([]int32, []int64) {
 	slots := make([]int32, 1, int(words.size)+words.words+1)
 	counts := make([]int64, 0, words.words)
-	slots[0] = border
+	slots[0] = noWord
 	words.each(func(w []byte, n int64) {
 		for i := 0; i < len(w); {
 			r, size := utf8.DecodeRune(w[i:])
@@ -349,7 +349,7 @@ func (tr *pieceTraining) layout(words *wordTable) ([]int32, []int64) {
 			}
 			slots = append(slots, id)
 		}
-		slots = append(slots, border)
+		slots = append(slots, noWord)
 		counts = append(counts, n)
 	})
 	return slots, counts

@@ -31,10 +31,10 @@ type wordSlot struct {
 }
 
 const (
-	shortWord = 15
-	longWord  = 0xff << 56
-	wordBlock = 1 << 18
-	wordSlots = 1 << 10 // of a new table
+	packedWord = 15
+	longWord   = 0xff << 56
+	wordBlock  = 1 << 18
+	wordSlots  = 1 << 10 // of a new table
 )
 
 // newWordTable makes an empty table. Tables with different numbers have their
@@ -48,16 +48,16 @@ func newWordTable(number int) *wordTable {
 
 // add counts a word, of at least one byte, n more times.
 func (t *wordTable) add(w []byte, n int64) {
-	if len(w) <= shortWord {
-		lo, hi := shortKey(w)
+	if len(w) <= packedWord {
+		lo, hi := packedKey(w)
 		t.addShort(lo, hi, n)
 		return
 	}
 	t.addLong(w, hashBytes(w), n)
 }
 
-// shortKey packs 1 to 15 bytes and their number.
-func shortKey(w []byte) (lo, hi uint64) {
+// packedKey packs 1 to 15 bytes and their number.
+func packedKey(w []byte) (lo, hi uint64) {
 	le, n := binary.LittleEndian, len(w)
 	hi = uint64(n) << 56
 	switch {
