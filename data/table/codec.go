@@ -53,7 +53,8 @@ func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 		return dst[:0], nil // some writers leave nothing at all, others an empty frame
 	}
 	if most, ok := ratio[codec]; size > maxPage || ok && size > most*int64(len(src))+64 {
-		return nil, fmt.Errorf("got %d bytes of %s that claim to be %d: no compression does that", len(src), codecNames[codec], size)
+		return nil, fmt.Errorf("got %d bytes of %s that claim to be %d: no compression does that",
+			len(src), codecNames[codec], size)
 	}
 	if codec == codecBrotli {
 		return unbrotli(dst[:0], src, size)
@@ -64,7 +65,8 @@ func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", codecNames[codec], err)
 	}
 	if int64(n) != size {
-		return nil, fmt.Errorf("%s: got %d bytes, want the %d that its header claims", codecNames[codec], n, size)
+		return nil, fmt.Errorf("%s: got %d bytes, want the %d that its header claims",
+			codecNames[codec], n, size)
 	}
 	return dst[:size], nil
 }
