@@ -69,11 +69,12 @@ func (s *source) blocked(size int64) (bool, error) {
 			return false, s.wrap(off, err)
 		}
 		length := bgzfSize(head[:n])
-		if length == 0 && off == 0 || len(s.pieces) == maxPieces {
-			return false, nil // it is gzip like any other
+		if length == 0 || len(s.pieces) == maxPieces {
+			s.pieces = nil
+			return false, nil // it is gzip like any other, or what reads that says what it is
 		}
-		if length == 0 || length > size-off {
-			return false, s.wrap(off, errors.New("want another member of at most 64 KiB: the file is truncated or has something behind it"))
+		if length > size-off {
+			return false, s.wrap(off, fmt.Errorf("the file is truncated: %w", io.ErrUnexpectedEOF))
 		}
 		if err := readFull(s.r, tail[:], off+length-4); err != nil {
 			return false, s.wrap(off, err)
