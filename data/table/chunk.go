@@ -55,8 +55,8 @@ func (c *chunk) walk(f *parquetFile) error {
 			}
 			c.dict = ref
 		case dataPage, dataPageV2:
-			if len(c.pages) == maxElements {
-				return f.wrap(c, off, fmt.Errorf("got more than %d pages", maxElements))
+			if len(c.pages) == maxPages {
+				return f.wrap(c, off, fmt.Errorf("got more than %d pages", maxPages))
 			}
 			n := h.values
 			if h.typ == dataPageV2 {
@@ -117,7 +117,7 @@ func (c *chunk) parseIndex(b []byte) bool {
 		return id == 1 && t.structs(typ, func() {
 			ref, row := t.location()
 			n := len(c.starts)
-			ok = ok && ref.off >= at && ref.size > 0 && ref.size <= end-ref.off && n < maxElements &&
+			ok = ok && ref.off >= at && ref.size > 0 && ref.size <= end-ref.off && n < maxPages &&
 				(n == 0 && row == 0 || n > 0 && row >= c.starts[n-1]) && row <= c.rows
 			if ok {
 				c.pages, c.starts = append(c.pages, ref), append(c.starts, row)

@@ -41,6 +41,9 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 		zstd.WithDecoderMaxMemory(maxPage))
 })
 
+// gzipReaders are used again: one takes 40 KiB.
+var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // decompress makes dst exactly size bytes from all of src. It may return src itself.
 func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 	if codec == codecNone {
@@ -81,8 +84,9 @@ func uncompressed(codec int64, dst, src []byte) (int, error) {
 		b, err := snappy.Decode(dst, src)
 		return len(b), err
 	case codecGzip:
-		r, err := gzip.NewReader(bytes.NewReader(src))
-		if err != nil {
+		r := gzipReaders.Get().(*gzip.Reader)
+		defer gzipReaders.Put(r)
+		if err := r.Reset(bytes.NewReader(src)); err != nil {
 			return 0, err
 		}
 		return fill(dst, r)

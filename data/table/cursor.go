@@ -35,14 +35,14 @@ func (p *pages) read(g int, lo, hi int64, dst *Column) error {
 	for {
 		done, err := p.take(lo, hi, dst)
 		if err != nil {
-			return p.at0(err)
+			return p.here(err)
 		}
 		if done {
 			return nil
 		}
 		if p.at+1 == len(p.chunk.pages) {
 			if p.row != hi {
-				return p.at0(fmt.Errorf("got %d rows in its pages, want %d", p.row, p.chunk.rows))
+				return p.here(fmt.Errorf("got %d rows in its pages, want %d", p.row, p.chunk.rows))
 			}
 			dst.endRow()
 			return nil
@@ -231,8 +231,8 @@ func (p *pages) loadDictionary() error {
 	return p.dict.decode(b, int(h.values), plain, p.leaf.physical, nil)
 }
 
-// at0 wraps an error in the current page.
-func (p *pages) at0(err error) error {
+// here wraps an error in the current page, if there is one.
+func (p *pages) here(err error) error {
 	if p.at < 0 {
 		return err
 	}

@@ -157,7 +157,10 @@ func TestIndex(t *testing.T) {
 		bad, tried := 0, 0
 		for _, g := range foot.groups {
 			for _, c := range g.chunks {
-				for at := c.indexOffset; at < c.indexOffset+c.indexLength; at += 11 {
+				for at := c.indexOffset; at < c.indexOffset+c.indexLength; at += 3 {
+					if tried == 150 {
+						break
+					}
 					d := bytes.Clone(b)
 					d[at] ^= 1 << (at % 8)
 					got, err := readAll(d, fields)

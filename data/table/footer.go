@@ -11,14 +11,14 @@ import (
 
 // Limits on what a Parquet file may claim. Files in the wild stay far below.
 const (
-	maxFooter   = 64 << 20 // bytes of the footer
-	maxColumns  = 100_000
-	maxDepth    = 64       // names on the way to a column, with those of lists
-	maxPage     = 1 << 30  // bytes of a page, compressed or not
-	maxHeader   = 16 << 20 // bytes of a page header; statistics may hold whole values
-	maxValues   = 1 << 26  // values of a page
-	maxIndex    = 256 << 20
-	maxElements = 1 << 20 // pages remembered for a table
+	maxFooter  = 64 << 20 // bytes of the footer
+	maxColumns = 100_000
+	maxDepth   = 64       // names on the way to a column, with those of lists
+	maxPage    = 1 << 30  // bytes of a page, compressed or not
+	maxHeader  = 16 << 20 // bytes of a page header; statistics may hold whole values
+	maxValues  = 1 << 26  // values of a page
+	maxIndex   = 256 << 20
+	maxPages   = 1 << 20 // pages remembered for a table
 )
 
 // element is one node of a Parquet schema, as written.

@@ -113,7 +113,7 @@ func (f *parquetFile) wrap(c *chunk, off int64, err error) error {
 
 // forget makes room for n more pages to remember.
 func (f *parquetFile) forget(n int) {
-	if f.remembered += n; f.remembered > maxElements {
+	if f.remembered += n; f.remembered > maxPages {
 		clear(f.chunks)
 		f.remembered = n
 	}
