@@ -108,7 +108,8 @@ func (f *File) path() string {
 // cached opens the entry of the file, and makes it if there is none that is good.
 func (f *File) cached() (*source, error) {
 	if f.o.Cache == "" || f.o.Key == "" {
-		return nil, fault.Configf("frame: reading %s: it has to be decompressed as a whole to be read at offsets: want a cache folder and a key", f.name)
+		return nil, fault.Configf("frame: reading %s: it has to be decompressed as a whole to be read at offsets: want a cache folder and a key",
+			f.name)
 	}
 	path := f.path()
 	inUse.Lock()
@@ -155,7 +156,8 @@ func (f *File) remake(s *source) error {
 	}
 	if n.size() != f.size {
 		_ = n.entry.close()
-		return fault.Dataf("frame: reading %s: got %d bytes uncompressed where there were %d: the file has changed", f.name, n.size(), f.size)
+		return damaged("frame: reading %s: got %d bytes uncompressed where there were %d: the file has changed",
+			f.name, n.size(), f.size)
 	}
 	f.mu.Lock()
 	f.src = n
@@ -165,7 +167,8 @@ func (f *File) remake(s *source) error {
 
 // failed is an error of the cache.
 func (f *File) failed(doing, path string, err error) error {
-	return fault.Machinef("frame: %s %s, a copy of %s that can be read at offsets: %w", doing, path, f.name, err)
+	return fault.Machinef("frame: %s %s, a copy of %s that can be read at offsets: %w",
+		doing, path, f.name, err)
 }
 
 // An entry is a file of the zstd seekable format. Its first frame is skippable and

@@ -16,8 +16,6 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-
-	"pleach/internal/fault"
 )
 
 // zstdDecoder decodes whole frames, in as many goroutines as ask, and never more
@@ -37,7 +35,8 @@ func (s *source) decode(i int, dst []byte) ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return nil, fault.Dataf("frame: reading %s (byte %d, uncompressed %d): %s: %w", s.name, p.off, p.at, s.format, err)
+		return nil, damaged("frame: reading %s (byte %d, uncompressed %d): %s: %w",
+			s.name, p.off, p.at, s.format, err)
 	}
 	return b, nil
 }
@@ -176,7 +175,8 @@ func (s *stream) Read(p []byte) (int, error) {
 		return n, s.wrap(err)
 	}
 	if in := s.in(); s.out > minBomb && s.out/maxRatio > in {
-		return n, s.wrap(fmt.Errorf("got %d bytes out of %d: more than a factor of %d is refused", s.out, in, maxRatio))
+		return n, s.wrap(fmt.Errorf("got %d bytes out of %d: more than a factor of %d is refused",
+			s.out, in, maxRatio))
 	}
 	return n, err
 }
@@ -188,7 +188,8 @@ func (s *stream) wrap(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF:
 		err = fmt.Errorf("the file is truncated: %w", io.ErrUnexpectedEOF)
 	}
-	return fault.Dataf("frame: reading %s (byte %d, uncompressed %d): %s: %w", s.name, s.in(), s.out, s.format, err)
+	return damaged("frame: reading %s (byte %d, uncompressed %d): %s: %w",
+		s.name, s.in(), s.out, s.format, err)
 }
 
 func (s *stream) close() {

@@ -265,3 +265,32 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+type broken struct{ r io.ReaderAt }
+
+var errBroken = errors.New("the network is gone")
+
+func (b broken) ReadAt(p []byte, off int64) (int, error) {
+	if off+int64(len(p)) > 2000 {
+		return 0, errBroken
+	}
+	return b.r.ReadAt(p, off)
+}
+
+// TestBroken: bytes that cannot be read are no damage of the file.
+func TestBroken(t *testing.T) {
+	for _, tt := range fixtures {
+		b := read(t, tt.name)
+		if len(b) < 2000 {
+			continue
+		}
+		f, err := Open(broken{bytes.NewReader(b)}, int64(len(b)), "f", options(t.TempDir()))
+		if err == nil {
+			_, err = f.ReadAt(make([]byte, f.Size()), 0)
+			f.Close()
+		}
+		if !errors.Is(err, errBroken) || fault.Exit(err) != fault.Exit(fault.Machinef("x")) {
+			t.Errorf("%s: got %v with exit code %d", tt.name, err, fault.Exit(err))
+		}
+	}
+}

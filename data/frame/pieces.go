@@ -10,8 +10,6 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
-
-	"pleach/internal/fault"
 )
 
 // inPieces finds the pieces of a file that is made of small ones. It gives nil for
@@ -54,7 +52,7 @@ func (s *source) one(size int64) (*source, error) {
 }
 
 func (s *source) wrap(off int64, err error) error {
-	return fault.Dataf("frame: reading %s (byte %d): %s: %w", s.name, off, s.format, err)
+	return damaged("frame: reading %s (byte %d): %s: %w", s.name, off, s.format, err)
 }
 
 // blocked finds the members of BGZF: each says in its header, in the extra field
@@ -71,18 +69,20 @@ func (s *source) blocked(size int64) (bool, error) {
 			return false, s.wrap(off, err)
 		}
 		length := bgzfSize(head[:n])
-		if length == 0 && off == 0 || len(s.pieces) == maxPieces {
-			return false, nil // it is gzip like any other
+		if length == 0 || len(s.pieces) == maxPieces {
+			s.pieces = nil
+			return false, nil // it is gzip like any other, or what reads that says what it is
 		}
-		if length == 0 || length > size-off {
-			return false, s.wrap(off, errors.New("want another member of at most 64 KiB: the file is truncated or has something behind it"))
+		if length > size-off {
+			return false, s.wrap(off, fmt.Errorf("the file is truncated: %w", io.ErrUnexpectedEOF))
 		}
 		if err := readFull(s.r, tail[:], off+length-4); err != nil {
 			return false, s.wrap(off, err)
 		}
 		u := int64(binary.LittleEndian.Uint32(tail[:]))
 		if u > 64<<10 {
-			return false, s.wrap(off, fmt.Errorf("got a member of %d bytes uncompressed, want at most 64 KiB", u))
+			return false, s.wrap(off, fmt.Errorf("got a member of %d bytes uncompressed, want at most 64 KiB",
+				u))
 		}
 		if off += length; off == size && u != 0 {
 			return false, s.wrap(off, errors.New("want an empty member at the end: the file is truncated"))
@@ -160,7 +160,8 @@ func (s *source) seekTable(size int64) (bool, error) {
 		off += c
 	}
 	if off != size-int64(len(b)) {
-		return false, s.wrap(size-int64(len(b)), fmt.Errorf("got a seek table for %d bytes, want the %d in front of it", off, size-int64(len(b))))
+		return false, s.wrap(size-int64(len(b)), fmt.Errorf("got a seek table for %d bytes, want the %d in front of it",
+			off, size-int64(len(b))))
 	}
 	return true, nil
 }
@@ -215,9 +216,11 @@ func (s *source) frameHeader(off, size int64) (zstd.Header, error) {
 	case err != nil:
 		return h, s.wrap(off, err)
 	case h.DictionaryID != 0:
-		return h, s.wrap(off, fmt.Errorf("the frame needs dictionary %d, which is not in the file", h.DictionaryID))
+		return h, s.wrap(off, fmt.Errorf("the frame needs dictionary %d, which is not in the file",
+			h.DictionaryID))
 	case h.WindowSize > maxWindow:
-		return h, s.wrap(off, fmt.Errorf("the frame looks back up to %d bytes, want at most %d: compress it with a smaller window", h.WindowSize, maxWindow))
+		return h, s.wrap(off, fmt.Errorf("the frame looks back up to %d bytes, want at most %d: compress it with a smaller window",
+			h.WindowSize, maxWindow))
 	}
 	return h, nil
 }

@@ -54,39 +54,45 @@ type writer struct {
 	table []byte // entries of the seek table
 }
 
+// part is decompressed bytes on their way to the writer.
+type part struct {
+	b    []byte
+	done int64 // compressed bytes read up to here
+	err  error // io.EOF or io.ErrUnexpectedEOF with the last one
+}
+
+// decompress sends the parts of a stream until it ends or stop is closed. A buffer
+// is taken from free for each.
+func decompress(in *stream, parts chan<- part, free <-chan []byte, stop <-chan struct{}) {
+	next := func() (p part) {
+		defer contain(&p.err, in.name)
+		b := <-free
+		n, err := io.ReadFull(in, b)
+		return part{b[:n], in.in(), err}
+	}
+	for {
+		p := next()
+		select {
+		case parts <- p:
+		case <-stop:
+			return
+		}
+		if p.err != nil {
+			return
+		}
+	}
+}
+
 // copy writes all pieces. The next one is decompressed while one is compressed.
 func (w *writer) copy(in *stream) error {
-	const progress = 32 << 20
-	type part struct {
-		b    []byte
-		done int64
-		err  error
-	}
 	parts, free, stop := make(chan part), make(chan []byte, 3), make(chan struct{})
-	for range cap(free) {
+	for range cap(free) { // one here, one there, one between
 		free <- make([]byte, w.f.o.piece)
 	}
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		for {
-			var p part
-			b := <-free
-			func() {
-				defer contain(&p.err, in.name)
-				var n int
-				n, p.err = io.ReadFull(in, b)
-				p.b, p.done = b[:n], in.in()
-			}()
-			select {
-			case parts <- p:
-			case <-stop:
-				return
-			}
-			if p.err != nil {
-				return
-			}
-		}
+		decompress(in, parts, free, stop)
 	}()
 	defer func() {
 		close(stop)
@@ -105,9 +111,9 @@ func (w *writer) copy(in *stream) error {
 				return err
 			}
 		}
-		if w.f.o.Progress != nil && (p.done-told >= progress || p.err != nil) {
+		if tell := w.f.o.Progress; tell != nil && (p.done-told >= progressEvery || p.err != nil) {
 			told = p.done
-			w.f.o.Progress(p.done, w.f.file)
+			tell(p.done, w.f.file)
 		}
 		if p.err != nil {
 			return nil
@@ -116,10 +122,14 @@ func (w *writer) copy(in *stream) error {
 	}
 }
 
+// progressEvery is the compressed bytes between two calls of Progress.
+const progressEvery = 32 << 20
+
 // frame writes one frame that holds b, which is nil for a skippable one.
 func (w *writer) frame(frame, b []byte) error {
 	if w.n++; w.n > maxPieces {
-		return fault.Dataf("frame: reading %s: got more than %d pieces of %d bytes", w.f.name, maxPieces, w.f.o.piece)
+		return damaged("frame: reading %s: got more than %d pieces of %d bytes",
+			w.f.name, maxPieces, w.f.o.piece)
 	}
 	w.table = binary.LittleEndian.AppendUint32(w.table, uint32(len(frame)))
 	w.table = binary.LittleEndian.AppendUint32(w.table, uint32(len(b)))

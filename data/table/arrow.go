@@ -82,21 +82,22 @@ func (t *Table) openArrow(r io.ReaderAt, size int64) error {
 }
 
 func (a *arrowFile) wrap(off int64, err error) error {
-	return fault.Dataf("table: reading %s: %s: message at byte %d: %w", a.t.name, a.t.format, off, err)
+	return damaged("table: reading %s: %s: message at byte %d: %w", a.t.name, a.t.format, off, err)
 }
 
 // openFile reads the footer, which says where the batches are, and their headers.
 func (a *arrowFile) openFile() error {
 	var tail [10]byte
 	if a.size < 8+10 {
-		return fault.Dataf("table: reading %s: got an Arrow IPC file of %d bytes: it is truncated", a.t.name, a.size)
+		return damaged("table: reading %s: got an Arrow IPC file of %d bytes: it is truncated",
+			a.t.name, a.size)
 	}
 	if err := readFull(a.r, tail[:], a.size-10); err != nil {
 		return a.wrap(a.size-10, err)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if string(tail[4:]) != "ARROW1" || n > a.size-18 || n > maxMetadata {
-		return fault.Dataf("table: reading %s: got the last bytes %q, want a footer and ARROW1: the Arrow IPC file is truncated or still being written",
+		return damaged("table: reading %s: got the last bytes %q, want a footer and ARROW1: the Arrow IPC file is truncated or still being written",
 			a.t.name, tail[:])
 	}
 	b := make([]byte, n)
@@ -206,7 +207,8 @@ func (a *arrowFile) readMessage(off int64) (message, int64, error) {
 	f := root(b, &bad)
 	typ, h := f.int(1, 1, 0), f.table(2)
 	if m.size = f.int(3, 8, 0); m.size < 0 || m.size > a.size-m.body {
-		return m, 0, fmt.Errorf("got a body of %d bytes, but %d are left: %w", m.size, a.size-m.body, io.ErrUnexpectedEOF)
+		return m, 0, fmt.Errorf("got a body of %d bytes, but %d are left: %w",
+			m.size, a.size-m.body, io.ErrUnexpectedEOF)
 	}
 	if typ == messageDictionary {
 		m.id, m.delta = h.int(0, 8, 0), h.bool(2)

@@ -3,7 +3,13 @@
 
 package table
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+)
 
 // A Batch is the values of some rows. The zero value is ready for [Table.Read]. It
 // belongs to one goroutine, and may be used for one table after the other.
@@ -81,3 +87,121 @@ func (c *Column) rows() int { return len(c.Starts) - 1 }
 
 // endRow closes a row: the values added since the last call are its own.
 func (c *Column) endRow() { c.Starts = append(c.Starts, int32(len(c.Nulls))) }
+
+// addNull appends a value that is not there.
+func (c *Column) addNull(n Null, f Form) error {
+	if len(c.Nulls) >= maxRead {
+		return errRead()
+	}
+	c.Nulls = append(c.Nulls, n)
+	if f == IDs {
+		c.IDs = append(c.IDs, 0)
+		return nil
+	}
+	c.Ends = append(c.Ends, int64(len(c.Bytes)))
+	return nil
+}
+
+// maxBatch and maxRead bound what one Read gives of a column: bytes, and values.
+const (
+	maxBatch = 4 << 30
+	maxRead  = 1 << 28
+)
+
+func errRead() error {
+	return fmt.Errorf("got more than %d bytes or %d values in the rows of one read: ask for fewer rows",
+		int64(maxBatch), maxRead)
+}
+
+// addIDs appends values i ≤ k < i+n, which are integers with a sign.
+func (c *Column) addIDs(v *values, i, n int) error {
+	if len(c.Nulls)+n > maxRead {
+		return errRead()
+	}
+	at := len(c.IDs)
+	c.Nulls = slices.Grow(c.Nulls, n)[:at+n]
+	clear(c.Nulls[at:])
+	c.IDs = slices.Grow(c.IDs, n)[:at+n]
+	dst := c.IDs[at:]
+	if v.dict != nil {
+		from := v.dict.ints
+		for k, j := range v.index[i : i+n] {
+			x := from[j]
+			if dst[k] = int32(x); int64(dst[k]) != x {
+				return errFit(x, ints)
+			}
+		}
+		return nil
+	}
+	for k, x := range v.ints[i : i+n] {
+		if dst[k] = int32(x); int64(dst[k]) != x {
+			return errFit(x, ints)
+		}
+	}
+	return nil
+}
+
+func errFit(x int64, k kind) error {
+	if k == uints {
+		return fmt.Errorf("got the integer %d, want one that fits into 32 bits with a sign", uint64(x))
+	}
+	return fmt.Errorf("got the integer %d, want one that fits into 32 bits", x)
+}
+
+// addValue appends value i in a form.
+func (c *Column) addValue(v *values, i int, k kind, f Form, physical int64) error {
+	switch {
+	case k == nulls:
+		return errors.New("got a value in a column of type null")
+	case k == texts:
+		return c.addText(v.text(i))
+	case f != IDs && k == uuids:
+		b := v.text(i)
+		return c.addText(fmt.Appendf(nil, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+	}
+	x := v.int(i)
+	if k == uints && physical == physicalInt32 {
+		x = int64(uint32(x))
+	}
+	if f == IDs {
+		return c.addID(x, k)
+	}
+	return c.addText(appendLabel(nil, x, k))
+}
+
+func (c *Column) addText(b []byte) error {
+	if len(c.Bytes)+len(b) > maxBatch || len(c.Nulls) >= maxRead {
+		return errRead()
+	}
+	c.Bytes = append(c.Bytes, b...)
+	c.Ends = append(c.Ends, int64(len(c.Bytes)))
+	c.Nulls = append(c.Nulls, Present)
+	return nil
+}
+
+func (c *Column) addID(x int64, k kind) error {
+	if x != int64(int32(x)) {
+		return errFit(x, k)
+	}
+	if len(c.Nulls) >= maxRead {
+		return errRead()
+	}
+	c.IDs = append(c.IDs, int32(x))
+	c.Nulls = append(c.Nulls, Present)
+	return nil
+}
+
+// appendLabel writes a number or boolean.
+func appendLabel(b []byte, x int64, k kind) []byte {
+	switch k {
+	case ints:
+		return strconv.AppendInt(b, x, 10)
+	case uints:
+		return strconv.AppendUint(b, uint64(x), 10)
+	case bools:
+		return strconv.AppendBool(b, x != 0)
+	case float32s:
+		return strconv.AppendFloat(b, float64(math.Float32frombits(uint32(x))), 'g', -1, 32)
+	}
+	return strconv.AppendFloat(b, math.Float64frombits(uint64(x)), 'g', -1, 64)
+}

@@ -91,7 +91,8 @@ func unpack[T uint8 | uint32](dst []T, src []byte, width int) {
 func deltas(dst []int64, src []byte) ([]byte, error) {
 	t := &thrift{b: src} // its integers are the same
 	block, minis, count, first := t.uvarint(), t.uvarint(), t.uvarint(), t.int()
-	if t.err != nil || count != uint64(len(dst)) || minis == 0 || block == 0 || block > 1<<16 || block%minis != 0 || block/minis%8 != 0 {
+	if t.err != nil || count != uint64(len(dst)) ||
+		minis == 0 || block == 0 || block > 1<<16 || block%minis != 0 || block/minis%8 != 0 {
 		return nil, errBits
 	}
 	src = src[t.at:]

@@ -55,8 +55,8 @@ func (c *chunk) walk(f *parquetFile) error {
 			}
 			c.dict = ref
 		case dataPage, dataPageV2:
-			if len(c.pages) == maxElements {
-				return f.wrap(c, off, fmt.Errorf("got more than %d pages", maxElements))
+			if len(c.pages) == maxPages {
+				return f.wrap(c, off, fmt.Errorf("got more than %d pages", maxPages))
 			}
 			n := h.values
 			if h.typ == dataPageV2 {
@@ -87,40 +87,15 @@ func (c *chunk) walk(f *parquetFile) error {
 // the column. What it says of each page is compared with the page when it is read.
 func (c *chunk) readIndex(f *parquetFile) (bool, error) {
 	m := c.meta
-	if m.indexOffset <= 0 || m.indexLength <= 0 || m.indexLength > maxIndex || m.indexOffset > f.size-m.indexLength {
+	if m.indexOffset <= 0 || m.indexLength <= 0 || m.indexLength > min(maxIndex, f.size) ||
+		m.indexOffset > f.size-m.indexLength {
 		return false, nil
 	}
 	b := make([]byte, m.indexLength)
 	if err := readFull(f.r, b, m.indexOffset); err != nil {
 		return false, f.wrap(c, m.indexOffset, err)
 	}
-	t := &thrift{b: b}
-	at, ok := m.start, true
-	t.fields(func(id int, typ byte) bool {
-		return id == 1 && t.structs(typ, func() {
-			ref := pageRef{typ: -1, values: -1}
-			row := int64(-1)
-			t.fields(func(id int, typ byte) bool {
-				switch id {
-				case 1:
-					return t.setInt(&ref.off, typ)
-				case 2:
-					return t.setInt(&ref.size, typ)
-				case 3:
-					return t.setInt(&row, typ)
-				}
-				return false
-			})
-			n := len(c.starts)
-			ok = ok && ref.off >= at && ref.size > 0 && ref.size <= m.start+m.compressed-ref.off &&
-				(n == 0 && row == 0 || n > 0 && row >= c.starts[n-1]) && row <= c.rows && n < maxElements
-			if ok {
-				c.pages, c.starts = append(c.pages, ref), append(c.starts, row)
-				at = ref.off + ref.size
-			}
-		})
-	})
-	if !ok || t.err != nil || len(c.pages) == 0 {
+	if !c.parseIndex(b) {
 		c.pages, c.starts = nil, nil // an index that is no good is as none
 		return false, nil
 	}
@@ -132,12 +107,52 @@ func (c *chunk) readIndex(f *parquetFile) (bool, error) {
 	return true, nil
 }
 
+// parseIndex reads an OffsetIndex, and says whether its pages are inside of the
+// column and in order.
+func (c *chunk) parseIndex(b []byte) bool {
+	t := &thrift{b: b}
+	at, ok := c.meta.start, true
+	end := c.meta.start + c.meta.compressed
+	t.fields(func(id int, typ byte) bool {
+		return id == 1 && t.structs(typ, func() {
+			ref, row := t.location()
+			n := len(c.starts)
+			ok = ok && ref.off >= at && ref.size > 0 && ref.size <= end-ref.off && n < maxPages &&
+				(n == 0 && row == 0 || n > 0 && row >= c.starts[n-1]) && row <= c.rows
+			if ok {
+				c.pages, c.starts = append(c.pages, ref), append(c.starts, row)
+				at = ref.off + ref.size
+			}
+		})
+	})
+	return ok && t.err == nil && len(c.pages) > 0
+}
+
+// location reads a PageLocation: where a page is, and the row with which it begins.
+func (t *thrift) location() (ref pageRef, row int64) {
+	ref, row = pageRef{typ: -1, values: -1}, -1
+	t.fields(func(id int, typ byte) bool {
+		switch id {
+		case 1:
+			return t.setInt(&ref.off, typ)
+		case 2:
+			return t.setInt(&ref.size, typ)
+		case 3:
+			return t.setInt(&row, typ)
+		}
+		return false
+	})
+	return ref, row
+}
+
 // agrees compares a page with what the headers or the index said before.
 func (c *chunk) agrees(i int, h *header) error {
 	ref := &c.pages[i]
 	switch {
-	case h.typ != dataPage && h.typ != dataPageV2, ref.typ >= 0 && h.typ != ref.typ, ref.values >= 0 && h.values != ref.values:
-		return fmt.Errorf("got a page of type %d and %d values where another was found before", h.typ, h.values)
+	case h.typ != dataPage && h.typ != dataPageV2,
+		ref.typ >= 0 && h.typ != ref.typ, ref.values >= 0 && h.values != ref.values:
+		return fmt.Errorf("got a page of type %d and %d values where another was found before",
+			h.typ, h.values)
 	case int64(h.length)+h.compressed != ref.size:
 		return fmt.Errorf("got a page of %d bytes, want %d", int64(h.length)+h.compressed, ref.size)
 	}
@@ -165,7 +180,8 @@ func (c *chunk) learn(i int, first int64, p *page) error {
 	switch {
 	case i+1 < len(c.starts):
 		if c.starts[i+1] != next {
-			return fmt.Errorf("got %d rows, want %d: the index of the pages is damaged", p.starts, c.starts[i+1]-first)
+			return fmt.Errorf("got %d rows, want %d: the index of the pages is damaged",
+				p.starts, c.starts[i+1]-first)
 		}
 	case i+1 == len(c.starts):
 		c.starts = append(c.starts, next)
@@ -224,7 +240,8 @@ func (f *parquetFile) readHeader(off, end int64, buf *[]byte) (header, error) {
 			continue
 		}
 		if err == nil && int64(h.length)+h.compressed > end-off {
-			err = fmt.Errorf("got a page of %d bytes, but %d are left of the column: %w", h.compressed, end-off-int64(h.length), io.ErrUnexpectedEOF)
+			err = fmt.Errorf("got a page of %d bytes, but %d are left of the column: %w",
+				h.compressed, end-off-int64(h.length), io.ErrUnexpectedEOF)
 		}
 		return h, err
 	}

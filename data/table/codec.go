@@ -41,6 +41,9 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 		zstd.WithDecoderMaxMemory(maxPage))
 })
 
+// gzipReaders are used again: one takes 40 KiB.
+var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
+
 // decompress makes dst exactly size bytes from all of src. It may return src itself.
 func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 	if codec == codecNone {
@@ -53,7 +56,8 @@ func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 		return dst[:0], nil // some writers leave nothing at all, others an empty frame
 	}
 	if most, ok := ratio[codec]; size > maxPage || ok && size > most*int64(len(src))+64 {
-		return nil, fmt.Errorf("got %d bytes of %s that claim to be %d: no compression does that", len(src), codecNames[codec], size)
+		return nil, fmt.Errorf("got %d bytes of %s that claim to be %d: no compression does that",
+			len(src), codecNames[codec], size)
 	}
 	if codec == codecBrotli {
 		return unbrotli(dst[:0], src, size)
@@ -64,7 +68,8 @@ func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", codecNames[codec], err)
 	}
 	if int64(n) != size {
-		return nil, fmt.Errorf("%s: got %d bytes, want the %d that its header claims", codecNames[codec], n, size)
+		return nil, fmt.Errorf("%s: got %d bytes, want the %d that its header claims",
+			codecNames[codec], n, size)
 	}
 	return dst[:size], nil
 }
@@ -79,8 +84,9 @@ func uncompressed(codec int64, dst, src []byte) (int, error) {
 		b, err := snappy.Decode(dst, src)
 		return len(b), err
 	case codecGzip:
-		r, err := gzip.NewReader(bytes.NewReader(src))
-		if err != nil {
+		r := gzipReaders.Get().(*gzip.Reader)
+		defer gzipReaders.Put(r)
+		if err := r.Reset(bytes.NewReader(src)); err != nil {
 			return 0, err
 		}
 		return fill(dst, r)

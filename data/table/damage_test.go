@@ -135,3 +135,45 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// TestIndex: an offset index has no checksum, but what it says is compared with the
+// pages, so that one that is damaged gives an error or the right rows.
+func TestIndex(t *testing.T) {
+	files, _ := fixtures(t)
+	for _, name := range []string{"pyarrow-index.parquet", "polars.parquet", "parquet-go-v1.parquet"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := files[name].fields()
+		want, err := readAll(b, fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		foot, err := readFooter(bytes.NewReader(b), int64(len(b)), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad, tried := 0, 0
+		for _, g := range foot.groups {
+			for _, c := range g.chunks {
+				for at := c.indexOffset; at < c.indexOffset+c.indexLength; at += 3 {
+					if tried == 150 {
+						break
+					}
+					d := bytes.Clone(b)
+					d[at] ^= 1 << (at % 8)
+					got, err := readAll(d, fields)
+					if tried++; err != nil {
+						bad++
+					} else if !reflect.DeepEqual(got, want) {
+						t.Errorf("%s: byte %d: got other rows and no error", name, at)
+					}
+				}
+			}
+		}
+		if t.Logf("%s: of %d damaged indexes %d gave an error", name, tried, bad); bad == 0 {
+			t.Errorf("%s: its index is not read", name)
+		}
+	}
+}

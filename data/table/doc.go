@@ -11,9 +11,13 @@
 //	t, err := table.Open(f, size, "train-00000.parquet")
 //	...
 //	var b table.Batch
-//	err = t.Read(1000, 1100, []table.Field{{Path: "text"}}, &b)
+//	err = t.Read(1000, 1100, []table.Field{{Path: "messages.content"}}, &b)
+//	c := &b.Columns[0]
 //	for r := range b.Rows {
-//		for _, i := range b.Columns[0].Row(r) { use(b.Columns[0].Text(i)) }
+//		lo, hi := c.Row(r)
+//		for i := lo; i < hi; i++ {
+//			use(c.Text(i))
+//		}
 //	}
 //
 // # Fields
@@ -25,25 +29,27 @@
 //
 // # Finding a row
 //
-// Rows are reached without decoding what is in front of them. A Parquet column is
-// a run of pages; where the file has an offset index, it says which rows a page
-// holds, and where it has none, the headers of the pages are walked once for a
-// column of a row group and remembered. The exception are lists in files without
-// that index in pages of the older layout ("V1", the default of pyarrow): their headers
-// count values, not rows, so the pages in front are decompressed and the rows in
-// them counted, once, without decoding values. Of an Arrow file the headers of all
-// batches are walked when it is opened, and of a batch only the buffers of the
-// wanted columns are read, and only the part with the wanted rows where they are
-// not compressed.
+// Rows are reached without decoding what is in front of them. A Parquet column is a
+// run of pages. Where the file has an offset index, it says which rows a page holds;
+// where it has none, the headers of the pages are walked, once for a column of a row
+// group, at one small read for each page, and remembered. The exception are lists
+// without that index in pages of the older layout ("V1", the default of pyarrow):
+// their headers count values, not rows, so the pages in front are decompressed and
+// the rows in them counted, once, without decoding values.
+//
+// Of an Arrow file the headers of all batches are walked when it is opened. Of a
+// batch only the buffers of the wanted columns are read, and only the part with the
+// wanted rows where they are not compressed.
 //
 // # Damage
 //
 // Sizes and counts that a file claims are checked against limits and against the
-// bytes that are there before memory is taken for them. Page checksums are checked where a Parquet file
-// has them; a page must have exactly the values and bytes that it claims, and the
-// pages of a column the rows of their group. Where a file has no checksums (the
-// default of most writers; Arrow has none at all), damaged bytes of a text are a
-// different text.
+// bytes that are there before memory is taken for them. Page checksums are checked
+// where a Parquet file has them; a page must have exactly the values and bytes that
+// it claims, and the pages of a column the rows of their group. Where a file has no
+// checksums (the default of most writers; Arrow has none at all), damaged bytes of a
+// text are a different text. An Arrow stream may end after any batch: one that was
+// cut there cannot be told from a whole one.
 //
 // Encrypted files, maps and values inside of unions are refused by name.
 //

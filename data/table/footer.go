@@ -7,20 +7,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-
-	"pleach/internal/fault"
 )
 
 // Limits on what a Parquet file may claim. Files in the wild stay far below.
 const (
-	maxFooter   = 64 << 20 // bytes of the footer
-	maxColumns  = 100_000
-	maxDepth    = 64       // names on the way to a column, with those of lists
-	maxPage     = 1 << 30  // bytes of a page, compressed or not
-	maxHeader   = 16 << 20 // bytes of a page header; statistics may hold whole values
-	maxValues   = 1 << 26  // values of a page
-	maxIndex    = 256 << 20
-	maxElements = 1 << 20 // pages remembered for a table
+	maxFooter  = 64 << 20 // bytes of the footer
+	maxColumns = 100_000
+	maxDepth   = 64       // names on the way to a column, with those of lists
+	maxPage    = 1 << 30  // bytes of a page, compressed or not
+	maxHeader  = 16 << 20 // bytes of a page header; statistics may hold whole values
+	maxValues  = 1 << 26  // values of a page
+	maxIndex   = 256 << 20
+	maxPages   = 1 << 20 // pages remembered for a table
 )
 
 // element is one node of a Parquet schema, as written.
@@ -82,27 +80,31 @@ type footer struct {
 func readFooter(r io.ReaderAt, size int64, name string) (*footer, error) {
 	var tail [8]byte
 	if size < 12 {
-		return nil, fault.Dataf("table: reading %s: got a Parquet file of %d bytes, want at least 12: it is truncated", name, size)
+		return nil, damaged("table: reading %s: got a Parquet file of %d bytes, want at least 12: it is truncated",
+			name, size)
 	}
 	if err := readFull(r, tail[:], size-8); err != nil {
-		return nil, fault.Dataf("table: reading %s (byte %d): %w", name, size-8, err)
+		return nil, damaged("table: reading %s (byte %d): %w", name, size-8, err)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	switch magic := string(tail[4:]); {
 	case magic == "PARE":
-		return nil, fault.Dataf("table: reading %s: the Parquet footer is encrypted: encrypted files are not read", name)
+		return nil, damaged("table: reading %s: the Parquet footer is encrypted: encrypted files are not read",
+			name)
 	case magic != "PAR1":
-		return nil, fault.Dataf("table: reading %s: got the last bytes %q, want PAR1: the Parquet file is truncated or still being written", name, magic)
+		return nil, damaged("table: reading %s: got the last bytes %q, want PAR1: the Parquet file is truncated or still being written",
+			name, magic)
 	case n > size-12 || n > maxFooter:
-		return nil, fault.Dataf("table: reading %s: got a Parquet footer of %d bytes, want at most %d", name, n, min(size-12, maxFooter))
+		return nil, damaged("table: reading %s: got a Parquet footer of %d bytes, want at most %d",
+			name, n, min(size-12, maxFooter))
 	}
 	b := make([]byte, n)
 	if err := readFull(r, b, size-8-n); err != nil {
-		return nil, fault.Dataf("table: reading %s (byte %d): %w", name, size-8-n, err)
+		return nil, damaged("table: reading %s (byte %d): %w", name, size-8-n, err)
 	}
 	f, err := parseFooter(b)
 	if err != nil {
-		return nil, fault.Dataf("table: reading %s: Parquet footer (byte %d): %w", name, size-8-n, err)
+		return nil, damaged("table: reading %s: Parquet footer (byte %d): %w", name, size-8-n, err)
 	}
 	return f, nil
 }

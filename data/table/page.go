@@ -70,7 +70,8 @@ func parseHeader(b []byte) (header, error) {
 	}
 	h.length = t.at
 	if h.compressed < 0 || h.compressed > maxPage || h.uncompressed < 0 || h.uncompressed > maxPage {
-		return h, fmt.Errorf("got a page of %d bytes, %d uncompressed, want at most %d", h.compressed, h.uncompressed, maxPage)
+		return h, fmt.Errorf("got a page of %d bytes, %d uncompressed, want at most %d",
+			h.compressed, h.uncompressed, maxPage)
 	}
 	if (h.typ == dataPage || h.typ == dataPageV2 || h.typ == dictionaryPage) && (h.values < 0 || h.values > maxValues) {
 		return h, fmt.Errorf("got a page of %d values, want at most %d", h.values, maxValues)
@@ -209,7 +210,8 @@ func (p *page) levelsV1(h *header, body []byte, l *leaf, codec int64) ([]byte, e
 func (p *page) levelsV2(h *header, body []byte, l *leaf, codec int64, levelsOnly bool) ([]byte, error) {
 	n := h.repBytes + h.defBytes
 	if h.repBytes < 0 || h.defBytes < 0 || n > int64(len(body)) || n > h.uncompressed {
-		return nil, fmt.Errorf("got %d and %d bytes of levels in a page of %d", h.repBytes, h.defBytes, len(body))
+		return nil, fmt.Errorf("got %d and %d bytes of levels in a page of %d",
+			h.repBytes, h.defBytes, len(body))
 	}
 	if l.maxRep == 0 && h.repBytes > 0 || l.maxDef == 0 && h.defBytes > 0 {
 		return nil, errors.New("got levels in a column that has none")

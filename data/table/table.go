@@ -103,9 +103,10 @@ type cursor interface {
 // Errors are of kind fault.Data.
 func Open(r io.ReaderAt, size int64, name string) (t *Table, err error) {
 	defer contain(&err, name)
+	r = tagged{r}
 	var head [8]byte
 	if n, err := r.ReadAt(head[:min(size, 8)], 0); err != nil && int64(n) < min(size, 8) {
-		return nil, fault.Dataf("table: reading %s (byte 0): %w", name, err)
+		return nil, damaged("table: reading %s (byte 0): %w", name, err)
 	}
 	t = &Table{name: name, format: Sniff(head[:])}
 	switch t.format {
@@ -114,7 +115,7 @@ func Open(r io.ReaderAt, size int64, name string) (t *Table, err error) {
 	case Arrow, Stream:
 		err = t.openArrow(r, size)
 	default:
-		err = fault.Dataf("table: reading %s: got the first bytes %q, want Parquet, an Arrow IPC file or an Arrow IPC stream",
+		err = damaged("table: reading %s: got the first bytes %q, want Parquet, an Arrow IPC file or an Arrow IPC stream",
 			name, head[:min(size, 8)])
 	}
 	if err != nil {
@@ -160,7 +161,8 @@ func (t *Table) Check(f Field) (err error) {
 func (t *Table) Read(lo, hi int64, fields []Field, dst *Batch) (err error) {
 	defer contain(&err, t.name)
 	if lo < 0 || hi < lo || hi > t.rows {
-		return fmt.Errorf("table: reading %s: got rows %d to %d, want a part of 0 to %d", t.name, lo, hi, t.rows)
+		return fmt.Errorf("table: reading %s: got rows %d to %d, want a part of 0 to %d",
+			t.name, lo, hi, t.rows)
 	}
 	if err := dst.bind(t, fields); err != nil {
 		return err
@@ -174,7 +176,8 @@ func (t *Table) Read(lo, hi int64, fields []Field, dst *Batch) (err error) {
 			return err
 		}
 		if c.rows() != dst.Rows {
-			return fault.Dataf("table: reading %s: column %s: got %d rows, want %d", t.name, fields[i].Path, c.rows(), dst.Rows)
+			return damaged("table: reading %s: column %s: got %d rows, want %d",
+				t.name, fields[i].Path, c.rows(), dst.Rows)
 		}
 	}
 	dst.table = t
@@ -231,12 +234,13 @@ func (t *Table) inside(path string) error {
 	if below == nil {
 		return nil
 	}
-	return fault.Configf("table: %s: field %s: got a struct, want one of its fields: %s", t.name, path, strings.Join(below, ", "))
+	return fault.Configf("table: %s: field %s: got a struct, want one of its fields: %s",
+		t.name, path, strings.Join(below, ", "))
 }
 
 // contain turns a panic, of a decoder of others or of ours, into an error.
 func contain(err *error, name string) {
 	if p := recover(); p != nil {
-		*err = fault.Dataf("table: reading %s: the decoder failed: %v\n%s", name, p, debug.Stack())
+		*err = damaged("table: reading %s: the decoder failed: %v\n%s", name, p, debug.Stack())
 	}
 }

@@ -339,3 +339,101 @@ func ExampleTable_Read() {
 	// 118: [118]
 	// 119: [119 120]
 }
+
+// counted is a reader that counts what it gives and fails behind a number of bytes,
+// if that is not 0.
+type counted struct {
+	*bytes.Reader
+	n, most int
+}
+
+var errBroken = errors.New("the network is gone")
+
+func (c *counted) ReadAt(b []byte, off int64) (int, error) {
+	if c.n += len(b); c.most > 0 && c.n > c.most {
+		return 0, errBroken
+	}
+	return c.Reader.ReadAt(b, off)
+}
+
+// TestFar: to read the last row takes the pages or buffers it is in, not those in
+// front.
+func TestFar(t *testing.T) {
+	for name, most := range map[string]int{
+		"pyarrow-index.parquet": 2000, // of 200 rows, in pages of 300 bytes
+		"polars.parquet":        1500,
+		"pyarrow-file.arrow":    8000, // of batches of some 13 kB
+	} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &counted{Reader: bytes.NewReader(b)}
+		tab, err := Open(r, int64(len(b)), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.n = 0
+		if err := tab.Read(tab.Rows()-1, tab.Rows(), []Field{{"text", Text}}, new(Batch)); err != nil {
+			t.Fatal(err)
+		}
+		if r.n > most {
+			t.Errorf("%s: got %d bytes read of %d for the last row, want at most %d", name, r.n, len(b), most)
+		}
+	}
+}
+
+// TestBroken: bytes that cannot be read are no damage of the file.
+func TestBroken(t *testing.T) {
+	for _, name := range []string{"pyarrow-v1.parquet", "pyarrow-stream.arrow"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for most := 1; most < len(b); most += len(b) / 20 {
+			r := &counted{Reader: bytes.NewReader(b), most: most}
+			tab, err := Open(r, int64(len(b)), name)
+			if err == nil {
+				err = tab.Read(0, tab.Rows(), []Field{{"text", Text}, {"ids", IDs}, {"cat", Text}, {"meta.id", Label}}, new(Batch))
+			}
+			if err != nil && (fault.Exit(err) != fault.Exit(fault.Machinef("x")) || !errors.Is(err, errBroken)) {
+				t.Errorf("%s after %d bytes: got %v with exit code %d", name, most, err, fault.Exit(err))
+			}
+		}
+	}
+}
+
+func TestXXH32(t *testing.T) {
+	for s, want := range map[string]uint32{
+		"": 0x02cc5d05, "a": 0x550d7456, "abc": 0x32d153ff,
+		"Nobody inspects the spammish repetition": 0xe2293b2f,
+	} {
+		if got := xxh32([]byte(s)); got != want {
+			t.Errorf("%q: got %x, want %x", s, got, want)
+		}
+	}
+}
+
+// TestBits: packed values against a reading bit by bit, for every width.
+func TestBits(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for width := 1; width <= 32; width++ {
+		n := 1 + rnd.IntN(100)
+		src := make([]byte, (n*width+7)/8)
+		for i := range src {
+			src[i] = byte(rnd.Uint32())
+		}
+		got := make([]uint32, n)
+		unpack(got, src, width)
+		for i := range got {
+			var want uint32
+			for k := range width {
+				at := i*width + k
+				want |= uint32(src[at/8]>>(at%8)&1) << k
+			}
+			if got[i] != want {
+				t.Fatalf("width %d, value %d of %d: got %x, want %x", width, i, n, got[i], want)
+			}
+		}
+	}
+}
