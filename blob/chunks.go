@@ -73,7 +73,7 @@ func newChunks(r *Remote) *chunks {
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	if r.opt.Cache != "" {
-		c.disk = &diskCache{dir: r.opt.Cache, limit: r.opt.CacheLimit, warn: r.opt.Warn}
+		c.disk = &diskCache{dir: r.opt.Cache, limit: r.opt.CacheLimit, spare: spareSpace, warn: r.opt.Warn}
 	}
 	return c
 }

@@ -53,6 +53,7 @@ func DefaultCache() string {
 type diskCache struct {
 	dir   string
 	limit int64
+	spare int64 // bytes of the disk that are left to others
 	warn  func(string)
 
 	mu     sync.Mutex
@@ -65,6 +66,8 @@ const (
 	chunkMagic  = "PLCHUNK1"
 	chunkHeader = 20
 	chunkSuffix = ".chunk"
+	// spareSpace is what others need the disk for: checkpoints, say.
+	spareSpace = 512 << 20
 	// restTime is how long storing rests after it failed.
 	restTime = time.Minute
 )
@@ -199,6 +202,10 @@ func (c *diskCache) write(id chunkID, data []byte) error {
 	total, err := c.makeRoom(f, need)
 	if err != nil {
 		return err
+	}
+	if free, err := (OS{}).Free(c.dir); err == nil && free >= 0 && free < c.spare+need {
+		return fault.Machinef("blob: writing to %s: the disk has %d MiB free, want %d MiB left to others",
+			c.dir, free>>20, c.spare>>20)
 	}
 	if err := setTotal(f, total+need); err != nil {
 		return wrap("writing", lock, err)

@@ -174,6 +174,15 @@ func TestNoDisk(t *testing.T) {
 			t.Error("it was stored")
 		}
 	}
+	// A disk with less room than others may need.
+	full := &diskCache{dir: t.TempDir(), limit: 1e6, spare: 1 << 60, warn: func(s string) { told = append(told, s) }}
+	if full.store(testID(1), nil); folderSize(t, full.dir) > 0 {
+		t.Error("the disk of others was used")
+	}
+	if len(told) != 2 || !strings.Contains(told[1], "left to others") {
+		t.Errorf("got %q", told)
+	}
+	told = told[:1]
 	if len(told) != 1 || !strings.Contains(told[0], "cannot be written") {
 		t.Errorf("got %q, want one warning", told)
 	}

@@ -154,26 +154,33 @@ func Match(pattern, name string) bool {
 }
 
 // matchNames compares names between slashes; the pattern "**" stands for any
-// number of them.
+// number of them. Where a name does not match, the last "**" takes one name more:
+// those before it need not be tried again.
 func matchNames(pattern, names []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			for i := range len(names) + 1 {
-				if matchNames(pattern[1:], names[i:]) {
-					return true
-				}
-			}
+	i, j := 0, 0
+	last, taken := -1, 0 // the last "**", and the names up to the end of what it stands for
+	for j < len(names) {
+		fits := false
+		if i < len(pattern) && pattern[i] != "**" {
+			fits, _ = path.Match(pattern[i], names[j])
+		}
+		switch {
+		case i < len(pattern) && pattern[i] == "**":
+			last, taken = i, j
+			i++
+		case fits:
+			i, j = i+1, j+1
+		case last >= 0:
+			taken++
+			i, j = last+1, taken
+		default:
 			return false
 		}
-		if len(names) == 0 {
-			return false
-		}
-		if ok, _ := path.Match(pattern[0], names[0]); !ok {
-			return false
-		}
-		pattern, names = pattern[1:], names[1:]
 	}
-	return len(names) == 0
+	for i < len(pattern) && pattern[i] == "**" {
+		i++
+	}
+	return i == len(pattern)
 }
 
 // rel is a key below the folder that was listed, or below the last folder

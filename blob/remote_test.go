@@ -183,14 +183,14 @@ func TestFlaky(t *testing.T) {
 	var bad []*blobtest.Flaky
 	h := blobtest.NewHub(t, "org/name", files, func(next http.Handler) http.Handler {
 		f := &blobtest.Flaky{
-			Handler: next, Seed: 7, Fail: 0.1, Busy: 0.1, Reset: 0.05, Truncate: 0.1, Slow: 0.02, Delay: 500 * time.Millisecond,
+			Handler: next, Seed: 7, Fail: 0.1, Busy: 0.1, Reset: 0.05, Truncate: 0.1, Slow: 0.01, Delay: time.Second,
 		}
 		bad = append(bad, f)
 		return f
 	})
 	h.Page = 3
 	retry := quick
-	retry.Stall = 100 * time.Millisecond
+	retry.Stall = 300 * time.Millisecond
 	r := newRemote(t, h, blob.Options{Retry: retry})
 	objs := list(t, r, "hf://org/name")
 	if len(objs) != len(files) {
@@ -217,12 +217,16 @@ func TestFlaky(t *testing.T) {
 		blob.Truncated: sum["truncate"], blob.Timeout: sum["slow"],
 	} {
 		// Half of a listing or of an answer without a body may be all of it, and
-		// net/http repeats most requests whose connection was reset by itself.
-		least := want
-		if reason == blob.Truncated || reason == blob.Connection {
+		// net/http repeats most requests whose connection was reset by itself. On a
+		// machine that is busy a good answer, or a bad one, may be late too.
+		least, most := want-3, want
+		switch reason {
+		case blob.Truncated, blob.Connection:
 			least = 1
+		case blob.Timeout:
+			most = want + 10
 		}
-		if got := s.Retries[reason]; got < least || got > want {
+		if got := s.Retries[reason]; got < max(1, least) || got > most {
 			t.Errorf("%s: got %d retries, the server did it %d times", reason, got, want)
 		}
 	}
@@ -419,6 +423,43 @@ func TestOnce(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("%d bytes were fetched, want 3000: the next chunk too", h.Served())
 		}
+	}
+}
+
+// TestCancel: a reader whose context ends does not wait for the store, and takes
+// nothing from the others.
+func TestCancel(t *testing.T) {
+	h := blobtest.NewHub(t, "org/name", map[string][]byte{"f": random(1, 500)}, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if strings.Contains(q.URL.Path, "resolve") {
+				time.Sleep(300 * time.Millisecond)
+			}
+			next.ServeHTTP(w, q)
+		})
+	})
+	r := newRemote(t, h, blob.Options{})
+	o := list(t, r, "hf://org/name")[0]
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	hasty, err := r.Open(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := hasty.ReadAt(make([]byte, 10), 0); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, fault.Machine) {
+			t.Errorf("got %v, want the end of the context", err)
+		}
+	})
+	if got := readAll(t, r, o); len(got) != 500 {
+		t.Errorf("got %d bytes", len(got))
+	}
+	wg.Wait()
+	if n := h.Served(); n != 500 {
+		t.Errorf("%d bytes were fetched, want 500 once", n)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

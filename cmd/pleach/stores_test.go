@@ -202,9 +202,17 @@ func TestS3Corpus(t *testing.T) {
 	first := read()
 	t.Logf("server %v, %v\n%s", bad.Counts(), time.Since(began).Round(time.Millisecond), first)
 	done := bad.Counts()
-	want := fmt.Sprintf("failing %d, truncated %d, timeout %d", done["fail"], done["truncate"], done["slow"])
-	if done["fail"] == 0 || done["truncate"] == 0 || done["slow"] == 0 || !strings.Contains(first, want) {
-		t.Errorf("want retries %s", want)
+	var failing, truncated, timeout int
+	_, told, _ := strings.Cut(first, "from the cache, ")
+	if _, err := fmt.Sscanf(told, "failing %d, truncated %d, timeout %d", &failing, &truncated, &timeout); err != nil {
+		t.Fatal(err)
+	}
+	// On a busy machine other answers may come late too. A reset is repeated by
+	// net/http itself.
+	worst := done["fail"] + done["truncate"] + done["slow"]
+	if done["fail"] == 0 || done["truncate"] == 0 || done["slow"] == 0 || failing > done["fail"] ||
+		truncated > done["truncate"] || failing+truncated+timeout < worst {
+		t.Errorf("want retries of %v", done)
 	}
 	again := read()
 	after := bad.Counts()["all"] - done["all"]
