@@ -290,7 +290,7 @@ func (tr *byteLevelTraining) token(s string) (id int32, known bool) {
 	return id, known
 }
 
-func (tr *byteLevelTraining) allowed(left, right int32) bool { return true }
+func (tr *byteLevelTraining) allowed(_, _ int32) bool { return true }
 
 func (tr *byteLevelTraining) less(p, q uint64) bool { return p < q }
 

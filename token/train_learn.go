@@ -153,6 +153,16 @@ func (l *learner) first(threads int) {
 		wg.Wait()
 	}
 	each(l.countPairs)
+	l.list(shares)
+	each(l.placePairs)
+	for i := len(l.queue.heap)/2 - 1; i >= 0; i-- {
+		l.queue.down(i, l.queue.heap[i])
+	}
+}
+
+// list makes a candidate of each pair, with room for its places, and tells each
+// thread where its part of the places begins.
+func (l *learner) list(shares []share) {
 	all := share{index: newPairTable()}
 	for i := range shares {
 		for _, p := range shares[i].pairs {
@@ -178,10 +188,6 @@ func (l *learner) first(threads int) {
 			p.next = q.next
 			q.next += p.many
 		}
-	}
-	each(l.placePairs)
-	for i := len(l.queue.heap)/2 - 1; i >= 0; i-- {
-		l.queue.down(i, l.queue.heap[i])
 	}
 }
 
