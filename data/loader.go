@@ -51,12 +51,13 @@ type Loader struct {
 	sources []*source
 	stages  []stage // the first one begins with row 0
 
-	mu     sync.Mutex
-	served int64       // rows of this rank
-	lanes  []laneState // of this rank: lane Rank + i·Ranks, after the rows served
-	crew   *crew       // nil: nobody works ahead
-	accept bool        // a state may be of files that have changed since
-	err    error       // the end, or what went wrong
+	mu      sync.Mutex
+	served  int64       // rows of this rank
+	lanes   []laneState // of this rank: lane Rank + i·Ranks, after the rows served
+	crew    *crew       // nil: nobody works ahead
+	accept  bool        // a state may be of files that have changed since
+	counted Epoch       // of the first source, once somebody has asked
+	err     error       // the end, or what went wrong
 
 	closing context.Context
 	cancel  context.CancelFunc
