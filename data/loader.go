@@ -41,6 +41,7 @@ type Spec struct {
 	Rank, Ranks int    // d of R, R divides Lanes; 0 Ranks: 1
 	Cache       string // a folder where counts may be kept; "": none
 	Ahead       int    // rows that each lane is ahead; 0: 4
+	Times       *Times // adds up what the lanes do; nil: nobody wants to know
 }
 
 // A Loader makes the rows of a run. Its methods may be called by several
@@ -269,6 +270,7 @@ type item struct {
 type producer interface {
 	row() (Row, error)
 	state() laneState
+	watch() *clock
 	close()
 }
 
@@ -306,7 +308,9 @@ func (l *Loader) work(
 			p, it.err = l.producer(number, at)
 		}
 		if it.err == nil {
+			p.watch().start()
 			it.row, it.err = p.row()
+			p.watch().stop()
 			it.after = p.state()
 		}
 		<-slots

@@ -30,13 +30,15 @@ func newReady(l *Loader, number int, at laneState) (*ready, error) {
 	}
 	n := &ready{
 		spec: &l.spec, src: s, refs: refs, number: number, rows: at.rows,
-		limit: math.MaxInt64,
+		limit: math.MaxInt64, c: scratch{clock: newClock(l.spec.Times)},
 	}
 	if s.Epochs > 0 {
 		n.limit = int64(s.Epochs * float64(len(refs)))
 	}
 	return n, nil
 }
+
+func (n *ready) watch() *clock { return n.c.clock }
 
 func (n *ready) close() { n.c.close() }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync"
 
 	"pleach/internal/fault"
@@ -42,7 +43,8 @@ type SurveySpec struct {
 type SourceSurvey struct {
 	Name       string            `json:"name"`
 	Files      int               `json:"files"`
-	Bytes      int64             `json:"bytes"` // of its files, as they are stored
+	Field      string            `json:"field,omitempty"` // of lines and tables, where the documents are
+	Bytes      int64             `json:"bytes"`           // of its files, as they are stored
 	Looked     int64             `json:"looked_at"`
 	Documents  int64             `json:"documents"`
 	TextBytes  int64             `json:"text_bytes"` // of documents that came as text
@@ -147,6 +149,9 @@ func (s *source) blockBytes(b int) int64 { return min(s.block, s.size-int64(b)*s
 func (s *source) survey(ctx context.Context, p *SurveySpec, enc Encoder, m *progress) (SourceSurvey, error) {
 	sum := SourceSurvey{
 		Name: s.Name, Files: len(s.files), Bytes: s.size, Skipped: map[string]int64{}, Examples: map[string]string{},
+	}
+	if slices.ContainsFunc(s.files, func(f file) bool { return f.format == formatJSONL || isTable(f.format) }) {
+		sum.Field = s.Field
 	}
 	for why, n := range s.skipped {
 		sum.Skipped[why], sum.Examples[why] = n, s.examples[why]

@@ -57,7 +57,7 @@ func TestSurvey(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := all[0]
-	if got.Looked != got.Bytes || got.Scale() != 1 || done != total || total != got.Bytes || got.Files != 2 || !got.InTokens {
+	if got.Looked != got.Bytes || got.Scale() != 1 || done != total || total != got.Bytes || got.Files != 2 || got.Field != "text" || !got.InTokens {
 		t.Errorf("looked at %d of %d bytes, told of %d of %d: %+v", got.Looked, got.Bytes, done, total, got)
 	}
 	if d := cmp.Diff(Duplicates{Documents: 304, Copies: 3, Part: 1}, got.Duplicates); d != "" {
@@ -70,7 +70,7 @@ func TestSurvey(t *testing.T) {
 	if got.Examples["empty"] != "d103" || !strings.Contains(got.Examples["damaged"], "a.jsonl:201") {
 		t.Errorf("examples: got %v", got.Examples)
 	}
-	want.Name, want.Files, want.Bytes, want.Looked = got.Name, got.Files, got.Bytes, got.Looked
+	want.Name, want.Files, want.Field, want.Bytes, want.Looked = got.Name, 2, "text", got.Bytes, got.Looked
 	want.Skipped, want.Examples, want.Duplicates, want.InTokens = got.Skipped, got.Examples, got.Duplicates, true
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Lengths{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)

@@ -167,7 +167,11 @@ type fact struct{ Name, Value string }
 // facts are what a survey says, for people.
 func facts(s *data.SourceSurvey, sequence int) []fact {
 	about, scale := "", s.Scale()
-	list := []fact{{"files", fmt.Sprintf("%d, %s", s.Files, rounded(s.Bytes))}}
+	field := ""
+	if s.Field != "" {
+		field = fmt.Sprintf(", of each line or row the field %q", s.Field)
+	}
+	list := []fact{{"files", fmt.Sprintf("%d, %s%s", s.Files, rounded(s.Bytes), field)}}
 	add := func(name, format string, args ...any) { list = append(list, fact{name, fmt.Sprintf(format, args...)}) }
 	if scale > 1 {
 		about = "about "
@@ -182,8 +186,8 @@ func facts(s *data.SourceSurvey, sequence int) []fact {
 			float64(s.TextIDs)/float64(s.TextBytes))
 		add("unknown", "%s of the tokens, byte fallback %s", part(s.Unknown, s.Tokens), part(s.Fallback, s.Tokens))
 	}
-	add("length", "mean %.0f, median %d, 90 %% up to %d, longest %d %s", s.Lengths.Mean(), s.Lengths.Quantile(0.5),
-		s.Lengths.Quantile(0.9), s.Lengths.Longest, lengthUnit(s))
+	add("length", "mean %s, median %s, 90 %% up to %s, longest %s %s", grouped(s.Lengths.Mean()), whole(s.Lengths.Quantile(0.5)),
+		whole(s.Lengths.Quantile(0.9)), whole(s.Lengths.Longest), lengthUnit(s))
 	if s.InTokens {
 		add("overlong", "%s of the documents have more than %d tokens", part(s.Overlong, s.Documents), sequence)
 	}
@@ -221,7 +225,12 @@ func part(n, of int64) string {
 	if n == 0 || of == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%.2g %% (%s)", 100*float64(n)/float64(of), grouped(float64(n)))
+	share := 100 * float64(n) / float64(of)
+	digits := "%.2g"
+	if share >= 10 {
+		digits = "%.1f"
+	}
+	return fmt.Sprintf(digits+" %% (%s)", share, grouped(float64(n)))
 }
 
 // grouped prints a whole number with its digits in threes.
@@ -264,3 +273,5 @@ func printSurvey(w io.Writer, s *data.SourceSurvey, sequence int) error {
 	}
 	return err
 }
+
+func whole(n int64) string { return grouped(float64(n)) }
