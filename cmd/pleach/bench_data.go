@@ -147,7 +147,7 @@ func (d *documents) measure(ctx context.Context, long time.Duration) (*dataRepor
 	defer stop()
 	r := &dataReport{
 		Bench: "data", Version: version, Lanes: d.spec.Lanes, Sequence: d.spec.Sequence,
-		OpenSeconds: time.Since(began).Seconds(), Shares: map[string]float64{},
+		OpenSeconds: time.Since(began).Seconds(),
 	}
 	for _, s := range l.Stats() {
 		r.Sources++
@@ -204,6 +204,7 @@ func workOf(t *data.Times) map[data.Work]float64 {
 // settle computes rates and shares.
 func (r *dataReport) settle(before, after map[data.Work]float64, text int64) {
 	sum := 0.0
+	r.Shares = map[string]float64{}
 	for w := range after {
 		sum += after[w] - before[w]
 	}
