@@ -174,7 +174,7 @@ func (s *source) where(r ref) string {
 
 // counted reports whether documents are named by lines: to count them, all in
 // front must be read.
-func (f *file) counted() bool { return f.size <= countedSize && f.tag == "" }
+func (f *file) counted() bool { return !f.bare && f.size <= countedSize && f.tag == "" }
 
 var countedSize int64 = 256 << 20 // tests set it
 

@@ -105,12 +105,14 @@ type tallies struct{ documents, tokens, bytes int64 }
 // tally sums over the documents that start in parts ranges of part bytes, the
 // first at 0 and each step after the one before.
 func (l *Loader) tally(parts int64, step float64, part int64) (tallies, error) {
+	s := l.sources[0].bare()
+	defer s.close()
 	var sum tallies
 	var mu sync.Mutex
 	err := spread(l.closing, int(parts), func() *lane { return &lane{spec: &l.spec, enc: l.enc} },
 		func(n *lane, i int) error {
 			lo := int64(float64(i) * step)
-			t, err := n.tally(l.sources[0], lo, lo+part)
+			t, err := n.tally(s, lo, lo+part)
 			mu.Lock()
 			defer mu.Unlock()
 			sum.documents += t.documents

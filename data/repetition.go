@@ -143,6 +143,8 @@ func (l *Loader) measured(i int) (measure, error) {
 
 // estimate tokenizes a small fixed sample of a source, or all of a small one.
 func (l *Loader) estimate(s *source) (measure, error) {
+	s = s.bare()
+	defer s.close()
 	n := int64(measureParts)
 	if slices.ContainsFunc(s.files, func(f file) bool { return !f.plain() }) {
 		n = measurePacked

@@ -157,6 +157,10 @@ func (s *source) survey(ctx context.Context, p *SurveySpec, enc Encoder, m *prog
 		sum.Skipped[why], sum.Examples[why] = n, s.examples[why]
 	}
 	blocks := s.sampleBlocks(p.Sample)
+	if len(blocks) < s.blocks {
+		s = s.bare()
+		defer s.close()
+	}
 	v := &surveyor{p: p, src: s, sum: &sum, tokens: enc != nil, hashes: newHashes(hashLimit)}
 	fresh := func() *lane { return &lane{spec: &p.Spec, enc: enc} }
 	err := spread(ctx, len(blocks), fresh, func(n *lane, i int) error {

@@ -214,3 +214,29 @@ func TestLengths(t *testing.T) {
 		t.Errorf("a gap (-want +got):\n%s", d)
 	}
 }
+
+// TestBare: looking at some documents of a file takes no reading of all in front.
+func TestBare(t *testing.T) {
+	dir := write(t, map[string]string{"a.jsonl": jsonl(lettered(1, 200_000, 200))}) // more than has an index
+	p := specOf([]Source{{Paths: []string{dir}}})
+	l := open(t, p)
+	lines := l.sources[0].files[0].lines
+	if _, err := l.measured(0); err != nil {
+		t.Fatal(err)
+	}
+	if len(lines.before) > 1 {
+		t.Errorf("to estimate a source, %d KiB of lines were counted", len(lines.before)*lineChunk>>10)
+	}
+	s := l.sources[0].bare()
+	defer s.close()
+	refs, err := s.starting(s.size-1000, s.size)
+	if err != nil || len(refs) == 0 {
+		t.Fatal(refs, err)
+	}
+	for _, from := range []*source{s, l.sources[0]} {
+		d, _, err := from.read(refs[0], &scratch{})
+		if want := map[bool]string{true: "a.jsonl@", false: "a.jsonl:"}[from == s]; err != nil || !strings.Contains(d.ID, want) {
+			t.Errorf("got %s, %v, want %s…", d.ID, err, want)
+		}
+	}
+}
