@@ -65,8 +65,9 @@ func (r *reader) next(c *scratch) (Document, bool, error) {
 		}
 		if !r.listed {
 			var err error
+			before := c.clock.enter(Reading)
 			r.refs, err = r.documents(r.seed, r.at.Epoch, r.blocks[r.at.Block], r.shuffled)
-			if err != nil {
+			if c.clock.enter(before); err != nil {
 				return Document{}, false, err
 			}
 			r.listed = true

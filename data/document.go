@@ -67,6 +67,7 @@ type scratch struct {
 	open      object
 	file      *file // that is open
 	rows      rows
+	clock     *clock
 }
 
 func (c *scratch) close() {
@@ -78,6 +79,7 @@ func (c *scratch) close() {
 
 // raw is the bytes of a document; they are valid until the next call.
 func (s *source) raw(r ref, c *scratch) ([]byte, error) {
+	defer c.clock.enter(c.clock.enter(Reading))
 	f := &s.files[r.file]
 	if c.file != f || c.open == nil {
 		c.close()
@@ -98,6 +100,7 @@ func (s *source) raw(r ref, c *scratch) ([]byte, error) {
 // read returns a document, or why it is skipped. What it holds is valid until
 // the next call with the same scratch.
 func (s *source) read(r ref, c *scratch) (Document, reason, error) {
+	defer c.clock.enter(c.clock.enter(Parsing))
 	d, why, err := s.readSound(r, c)
 	if harm := (*damage)(nil); s.Damaged > 0 && errors.As(err, &harm) {
 		s.example(harm.Error(), damaged)
@@ -176,7 +179,7 @@ func (s *source) where(r ref) string {
 
 // counted reports whether documents are named by lines: to count them, all in
 // front must be read.
-func (f *file) counted() bool { return f.size <= countedSize && f.tag == "" }
+func (f *file) counted() bool { return !f.bare && f.size <= countedSize && f.tag == "" }
 
 var countedSize int64 = 256 << 20 // tests set it
 

@@ -26,6 +26,7 @@ type file struct {
 	base   int64 // where it starts among the files of its source
 	format string
 	packed frame.Format // its bytes are compressed
+	bare   bool         // documents are not named by lines
 	print  []byte       // tells its content from another
 	lines  *lineIndex
 	shape  *shape

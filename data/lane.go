@@ -70,6 +70,7 @@ func newLane(l *Loader, number int, at laneState) *lane {
 		spec: &l.spec, enc: l.enc, number: number, stages: l.stages, rows: at.rows,
 		stage: at.stage, dead: make([]bool, len(l.sources)), changed: l.accept,
 	}
+	n.c.clock = newClock(l.spec.Times)
 	for i, s := range l.sources {
 		n.readers = append(n.readers, reader{
 			source: s, seed: l.spec.Seed, lane: number, shuffled: l.spec.Shuffle != "none",
@@ -102,6 +103,8 @@ func (n *lane) resume(offset int) error {
 func (n *lane) state() laneState {
 	return laneState{rows: n.rows, offset: n.off, stage: n.stage, before: n.before}
 }
+
+func (n *lane) watch() *clock { return n.c.clock }
 
 func (n *lane) close() { n.c.close() }
 
@@ -252,6 +255,7 @@ func (n *lane) pick() int {
 // came with these get no second one. A mask goes on over the id added at the
 // end, which counts if the last id does, and does not over that at the start.
 func (n *lane) encode(d Document) error {
+	defer n.c.clock.enter(n.c.clock.enter(Encoding))
 	p, first, last := n.spec, true, true
 	ids := n.buf[:0]
 	if d.IDs != nil && !d.encoded {

@@ -41,6 +41,7 @@ type Spec struct {
 	Rank, Ranks int    // d of R, R divides Lanes; 0 Ranks: 1
 	Cache       string // a folder where counts may be kept; "": none
 	Ahead       int    // rows that each lane is ahead; 0: 4
+	Times       *Times // adds up what the lanes do; nil: nobody wants to know
 }
 
 // A Loader makes the rows of a run. Its methods may be called by several
@@ -51,12 +52,13 @@ type Loader struct {
 	sources []*source
 	stages  []stage // the first one begins with row 0
 
-	mu     sync.Mutex
-	served int64       // rows of this rank
-	lanes  []laneState // of this rank: lane Rank + i·Ranks, after the rows served
-	crew   *crew       // nil: nobody works ahead
-	accept bool        // a state may be of files that have changed since
-	err    error       // the end, or what went wrong
+	mu      sync.Mutex
+	served  int64       // rows of this rank
+	lanes   []laneState // of this rank: lane Rank + i·Ranks, after the rows served
+	crew    *crew       // nil: nobody works ahead
+	accept  bool        // a state may be of files that have changed since
+	counted Epoch       // of the first source, once somebody has asked
+	err     error       // the end, or what went wrong
 
 	closing context.Context
 	cancel  context.CancelFunc
@@ -268,6 +270,7 @@ type item struct {
 type producer interface {
 	row() (Row, error)
 	state() laneState
+	watch() *clock
 	close()
 }
 
@@ -305,7 +308,9 @@ func (l *Loader) work(
 			p, it.err = l.producer(number, at)
 		}
 		if it.err == nil {
+			p.watch().start()
 			it.row, it.err = p.row()
+			p.watch().stop()
 			it.after = p.state()
 		}
 		<-slots

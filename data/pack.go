@@ -75,6 +75,8 @@ func newPacker(n *lane, at laneState) (*packer, error) {
 	return p, nil
 }
 
+func (p *packer) watch() *clock { return p.lane.watch() }
+
 func (p *packer) close() { p.lane.close() }
 
 func (p *packer) state() laneState {

@@ -31,7 +31,7 @@ func newReady(l *Loader, number int, at laneState) (*ready, error) {
 	}
 	n := &ready{
 		spec: &l.spec, src: s, refs: s.whole.refs, count: count, number: number, rows: at.rows,
-		limit: math.MaxInt64,
+		limit: math.MaxInt64, c: scratch{clock: newClock(l.spec.Times)},
 	}
 	if s.Epochs > 0 {
 		n.limit = int64(s.Epochs * float64(count))
@@ -47,6 +47,8 @@ func (s *source) readyRows() (int64, error) {
 	refs, err := s.all()
 	return int64(len(refs)), err
 }
+
+func (n *ready) watch() *clock { return n.c.clock }
 
 func (n *ready) close() { n.c.close() }
 

@@ -21,12 +21,14 @@ type rows struct {
 
 // row reads a document from a table.
 func (s *source) row(r ref, c *scratch) (Document, reason, error) {
+	before := c.clock.enter(Reading)
 	t, err := s.tables.take(s, r.file)
 	if err != nil {
 		return Document{}, none, err
 	}
 	defer s.tables.give(t)
-	if err := c.rows.load(s, t, r); isDamage(err) {
+	err = c.rows.load(s, t, r)
+	if c.clock.enter(before); isDamage(err) {
 		return Document{}, none, s.bad(r, 0, "%w", err)
 	} else if err != nil {
 		return Document{}, none, err

@@ -213,6 +213,19 @@ func (s *source) check(encoder bool) error {
 	return err
 }
 
+// bare is the same source with documents that are named FILE@BYTE: to look at some
+// of them, the lines in front need not be counted. The caller closes it.
+func (s *source) bare() *source {
+	b := &source{
+		Source: s.Source, key: s.key, files: slices.Clone(s.files), size: s.size, lanes: s.lanes, vocabulary: s.vocabulary,
+		block: s.block, blocks: s.blocks, skipped: map[string]int64{}, examples: map[string]string{},
+	}
+	for i := range b.files {
+		b.files[i].bare = true
+	}
+	return b
+}
+
 // close closes what is open.
 func (s *source) close() { s.tables.close() }
 

@@ -48,6 +48,7 @@ widest registers) and the read bandwidth of its memory, and beside them
             for each takes of the bandwidth; how fast a prompt of --seq ids is read
   gemm      the matrix products of the configuration, each with its share of the peak
   ops       every kernel alone, with the share of what peak or bandwidth allow
+  data      documents to rows: a command of its own, see pleach bench data --help
 
 How fast texts become ids is measured by itself: pleach bench tokenizer --help.
 
@@ -65,11 +66,13 @@ bandwidth of the memory: a share above 100 % says that.`,
   pleach bench --precision bf16-sr
   pleach bench generate --config d1024 --precision bf16
   pleach bench gemm --config d1024
-  PLEACH_CPU=avx2 pleach bench ops`,
+  PLEACH_CPU=avx2 pleach bench ops
+  pleach bench data recipe.yaml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return b.run(c, args) },
 	}
 	c.AddCommand(newBenchTokenizer())
+	c.AddCommand(newBenchData())
 	b.flags(c)
 	f := c.Flags()
 	f.StringVar(&b.precision, "precision", optim.F32.String(), fmt.Sprintf(

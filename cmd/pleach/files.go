@@ -20,28 +20,37 @@ import (
 // change can be named when the run goes on.
 const filesName = "files.jsonl"
 
-// checkFiles refuses to go on with another corpus, unless that is accepted; then it
-// warns.
-func (p *prepared) checkFiles(accept bool) error {
+// corpusChanged begins the warning of a run that goes on with another corpus.
+const corpusChanged = "the corpus has changed since the run began: "
+
+// changes says how the files of the corpus differ from those that the run directory
+// has a list of, in words; "" if they do not, or if there is no list.
+func (p *prepared) changes() (string, error) {
 	was, err := readFiles(p.recipe.Out)
-	if err != nil {
-		return err
+	if err != nil || len(was) == 0 {
+		return "", err
 	}
 	changes := data.Changes(was, p.loader.Files())
-	if len(was) == 0 || len(changes) == 0 {
-		return nil
-	}
 	const most = 10
 	if more := len(changes) - most; more > 0 {
 		changes = append(changes[:most], "and "+amount(float64(more))+" more")
 	}
-	what := strings.Join(changes, "; ")
+	return strings.Join(changes, "; "), nil
+}
+
+// checkFiles refuses to go on with another corpus, unless that is accepted; then it
+// warns.
+func (p *prepared) checkFiles(accept bool) error {
+	what, err := p.changes()
+	if err != nil || what == "" {
+		return err
+	}
 	if !accept {
 		return fault.Statef("run directory %s: the corpus has changed since the run began: %s; "+
 			"what follows would not be what would have followed: --accept-changed-data goes on with it", p.recipe.Out, what)
 	}
 	p.loader.AcceptChanged()
-	p.warnings = append(p.warnings, "the corpus has changed since the run began: "+what)
+	p.warnings = append(p.warnings, corpusChanged+what)
 	return nil
 }
 

@@ -164,6 +164,9 @@ func (p *prepared) describe(w io.Writer) {
 	tokens := p.steps * int64(p.rows*p.plan.Batch.T)
 	fmt.Fprintf(w, "run: %d steps of %d sequences of %d: %s tokens; micro-batches of %d, recomputation %v\n",
 		p.steps, p.rows, p.plan.Batch.T, amount(float64(tokens)), p.plan.Batch.B, p.plan.Layout.Recompute)
+	for _, s := range p.sources {
+		fmt.Fprintln(w, seenLine(s))
+	}
 	fmt.Fprintf(w, "precision: %v\n", train.TypesOf(p.plan.Layout, p.adamw))
 	for _, g := range p.adamw.Groups(s.Whole()) {
 		fmt.Fprintf(w, "%v\n", g)
