@@ -97,7 +97,7 @@ func WriteRows(ctx context.Context, l *Loader, n int64, dir string, progress fun
 			return err
 		}
 		m = *old
-	} else if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+	} else if holdsFiles(dir) {
 		return fault.Statef("data: writing rows into %s: it holds files that are no rows: want an empty or a new folder", dir)
 	}
 	store := blob.Local(dir)

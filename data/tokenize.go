@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"pleach/blob"
@@ -109,7 +110,7 @@ func (w *tokenizing) begin(dir string) error {
 		return err
 	}
 	if old == nil {
-		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		if holdsFiles(dir) {
 			return fault.Statef("data: tokenizing into %s: it holds files that are no tokens: want an empty or a new folder", dir)
 		}
 		return w.record()
@@ -124,6 +125,12 @@ func (w *tokenizing) begin(dir string) error {
 		w.done.add(p)
 	}
 	return w.dir.Sweep(".")
+}
+
+// holdsFiles reports whether a folder has more than locks and what is unfinished.
+func holdsFiles(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
 }
 
 // add sums parts up.

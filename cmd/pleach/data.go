@@ -25,9 +25,10 @@ func newData() *cobra.Command {
 		Short: "Look at documents and rows",
 		Example: `  pleach data inspect recipe.yaml
   pleach data stats corpus/ --tokenizer llama-2-7b
-  pleach data where runs/mine --step 1200`,
+  pleach data where runs/mine --step 1200
+  pleach data tokenize recipe.yaml tokens`,
 	}
-	c.AddCommand(newDataInspect(), newDataStats(), newDataWhere())
+	c.AddCommand(newDataInspect(), newDataStats(), newDataWhere(), newDataTokenize())
 	return c
 }
 
