@@ -108,7 +108,7 @@ func (f *File) path() string {
 // cached opens the entry of the file, and makes it if there is none that is good.
 func (f *File) cached() (*source, error) {
 	if f.o.Cache == "" || f.o.Key == "" {
-		return nil, fault.Configf("frame: reading %s: it has to be decompressed as a whole to be read at offsets: want a cache folder and a key",
+		return nil, fault.Configf("frame: reading %s: it is read from a copy: want a cache folder and a key",
 			f.name)
 	}
 	path := f.path()
@@ -280,7 +280,9 @@ func (f *File) evict() error {
 			total += e.Size
 		}
 	}
-	slices.SortFunc(olds, func(a, b old) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path)) })
+	slices.SortFunc(olds, func(a, b old) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path))
+	})
 	inUse.Lock()
 	defer inUse.Unlock()
 	for _, e := range olds {

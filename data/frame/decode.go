@@ -145,7 +145,8 @@ func newStream(r io.ReaderAt, size int64, name string, format Format) (*stream, 
 	if format == Gzip {
 		s.dec, err = gzip.NewReader(s.buf)
 	} else {
-		s.zstd, err = zstd.NewReader(s.buf, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow),
+		s.zstd, err = zstd.NewReader(s.buf, zstd.WithDecoderConcurrency(1),
+			zstd.WithDecoderMaxWindow(maxWindow),
 			zstd.WithDecoderLowmem(true))
 		s.dec = s.zstd
 	}
@@ -218,7 +219,8 @@ func xxh64(b []byte) uint64 {
 			v[2] = round(v[2], binary.LittleEndian.Uint64(b[16:]))
 			v[3] = round(v[3], binary.LittleEndian.Uint64(b[24:]))
 		}
-		h = bits.RotateLeft64(v[0], 1) + bits.RotateLeft64(v[1], 7) + bits.RotateLeft64(v[2], 12) + bits.RotateLeft64(v[3], 18)
+		h = bits.RotateLeft64(v[0], 1) + bits.RotateLeft64(v[1], 7) +
+			bits.RotateLeft64(v[2], 12) + bits.RotateLeft64(v[3], 18)
 		for _, x := range v {
 			h = (h^round(0, x))*p1 + p4
 		}

@@ -134,14 +134,16 @@ func (s *source) seekTable(size int64) (bool, error) {
 		width = 12
 	}
 	length := n*width + tableFoot
-	if binary.LittleEndian.Uint32(foot[5:]) != magicTable || descriptor&0x7C != 0 || n > maxPieces || length+8 > size {
+	if binary.LittleEndian.Uint32(foot[5:]) != magicTable || descriptor&0x7C != 0 ||
+		n > maxPieces || length+8 > size {
 		return false, nil
 	}
 	b := make([]byte, length+8)
 	if err := readFull(s.r, b, size-int64(len(b))); err != nil {
 		return false, s.wrap(size-int64(len(b)), err)
 	}
-	if binary.LittleEndian.Uint32(b) != magicSkippable+tableNumber || int64(binary.LittleEndian.Uint32(b[4:])) != length {
+	if binary.LittleEndian.Uint32(b) != magicSkippable+tableNumber ||
+		int64(binary.LittleEndian.Uint32(b[4:])) != length {
 		return false, nil
 	}
 	off := int64(0)
@@ -160,7 +162,7 @@ func (s *source) seekTable(size int64) (bool, error) {
 		off += c
 	}
 	if off != size-int64(len(b)) {
-		return false, s.wrap(size-int64(len(b)), fmt.Errorf("got a seek table for %d bytes, want the %d in front of it",
+		return false, s.wrap(size-int64(len(b)), fmt.Errorf("got a seek table for %d bytes of %d",
 			off, size-int64(len(b))))
 	}
 	return true, nil
@@ -219,7 +221,7 @@ func (s *source) frameHeader(off, size int64) (zstd.Header, error) {
 		return h, s.wrap(off, fmt.Errorf("the frame needs dictionary %d, which is not in the file",
 			h.DictionaryID))
 	case h.WindowSize > maxWindow:
-		return h, s.wrap(off, fmt.Errorf("the frame looks back up to %d bytes, want at most %d: compress it with a smaller window",
+		return h, s.wrap(off, fmt.Errorf("the frame looks back %d bytes, want at most %d: use a smaller window",
 			h.WindowSize, maxWindow))
 	}
 	return h, nil

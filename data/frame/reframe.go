@@ -28,7 +28,8 @@ func (f *File) reframe(out io.Writer, path string) error {
 		return err
 	}
 	defer in.close()
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderCRC(true), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (w *writer) frame(frame, b []byte) error {
 
 func (w *writer) write(b []byte) error {
 	if w.size += int64(len(b)); w.size > w.room {
-		return fault.Configf("frame: reading %s: the cache %s has room for %d bytes beside what is open, which its copy at a limit of %d does not fit into: want a larger limit",
+		return fault.Configf("frame: reading %s: its copy does not fit into the %[3]d bytes that cache %[2]s of %[4]d has left beside what is open: want a larger limit",
 			w.f.name, w.f.o.Cache, max(0, w.room), w.f.o.Limit)
 	}
 	if _, err := w.out.Write(b); err != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 )
 
@@ -351,7 +352,7 @@ func (a *array) offsets(i int64) (from, to int64, err error) {
 
 // values appends elements [lo,hi) of the last array.
 func (c *arrays) values(a *array, lo, hi int64, dst *Column) error {
-	if c.form == IDs && a.valid.size == 0 && a.dict < 0 && a.kind == ints && a.width >= 4 {
+	if c.form == IDs && a.valid.size == 0 && a.dict < 0 && (a.kind == ints || a.kind == uints) {
 		return a.ids(lo, hi, dst)
 	}
 	for i := lo; i < hi; i++ {
@@ -370,7 +371,7 @@ func (c *arrays) values(a *array, lo, hi int64, dst *Column) error {
 	return nil
 }
 
-// ids appends integers of 4 or 8 bytes with a sign, none of which is null.
+// ids appends integers, none of which is null.
 func (a *array) ids(lo, hi int64, dst *Column) error {
 	if hi-lo > int64(maxRead-len(dst.Nulls)) {
 		return errRead()
@@ -385,17 +386,19 @@ func (a *array) ids(lo, hi int64, dst *Column) error {
 	clear(dst.Nulls[at:])
 	dst.IDs = slices.Grow(dst.IDs, n)[:at+n]
 	out := dst.IDs[at:]
-	if w == 4 {
+	signed := a.kind == ints
+	if w == 4 && signed {
 		for k := range out {
 			out[k] = int32(binary.LittleEndian.Uint32(b[4*k:]))
 		}
 		return nil
 	}
 	for k := range out {
-		x := int64(binary.LittleEndian.Uint64(b[8*k:]))
-		if out[k] = int32(x); int64(out[k]) != x {
-			return errFit(x, ints)
+		x := intAt(b[k*a.width:], a.width, signed)
+		if x < math.MinInt32 || x > math.MaxInt32 || !signed && x < 0 {
+			return errFit(x, a.kind)
 		}
+		out[k] = int32(x)
 	}
 	return nil
 }
@@ -449,6 +452,11 @@ func integer(w *window, i int64, width int, signed bool) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	return intAt(b, width, signed), nil
+}
+
+// intAt is the first integer of b. One of 8 bytes without a sign has its bits.
+func intAt(b []byte, width int, signed bool) int64 {
 	var x uint64
 	switch width {
 	case 1:
@@ -458,13 +466,13 @@ func integer(w *window, i int64, width int, signed bool) (int64, error) {
 	case 4:
 		x = uint64(binary.LittleEndian.Uint32(b))
 	default:
-		return int64(binary.LittleEndian.Uint64(b)), nil
+		return int64(binary.LittleEndian.Uint64(b))
 	}
 	if signed {
 		shift := 64 - 8*width
-		return int64(x<<shift) >> shift, nil
+		return int64(x<<shift) >> shift
 	}
-	return int64(x), nil
+	return int64(x)
 }
 
 // view is element i of an array of views: 4 bytes of length, then up to 12 bytes of

@@ -97,7 +97,7 @@ func (a *arrowFile) openFile() error {
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if string(tail[4:]) != "ARROW1" || n > a.size-18 || n > maxMetadata {
-		return damaged("table: reading %s: got the last bytes %q, want a footer and ARROW1: the Arrow IPC file is truncated or still being written",
+		return damaged("table: reading %s: got the last bytes %q, want ARROW1: the Arrow IPC file is truncated or unfinished",
 			a.t.name, tail[:])
 	}
 	b := make([]byte, n)

@@ -113,8 +113,8 @@ func errRead() error {
 		int64(maxBatch), maxRead)
 }
 
-// addIDs appends values i ≤ k < i+n, which are integers with a sign.
-func (c *Column) addIDs(v *values, i, n int) error {
+// addIDs appends values i ≤ k < i+n, which are integers.
+func (c *Column) addIDs(v *values, i, n int, kind kind) error {
 	if len(c.Nulls)+n > maxRead {
 		return errRead()
 	}
@@ -123,25 +123,32 @@ func (c *Column) addIDs(v *values, i, n int) error {
 	clear(c.Nulls[at:])
 	c.IDs = slices.Grow(c.IDs, n)[:at+n]
 	dst := c.IDs[at:]
+	least := int64(math.MinInt32)
+	if kind == uints {
+		least = 0 // 32 bits were read with a sign
+	}
 	if v.dict != nil {
 		from := v.dict.ints
 		for k, j := range v.index[i : i+n] {
 			x := from[j]
-			if dst[k] = int32(x); int64(dst[k]) != x {
-				return errFit(x, ints)
+			if dst[k] = int32(x); int64(dst[k]) != x || x < least {
+				return errFit(x, kind)
 			}
 		}
 		return nil
 	}
 	for k, x := range v.ints[i : i+n] {
-		if dst[k] = int32(x); int64(dst[k]) != x {
-			return errFit(x, ints)
+		if dst[k] = int32(x); int64(dst[k]) != x || x < least {
+			return errFit(x, kind)
 		}
 	}
 	return nil
 }
 
 func errFit(x int64, k kind) error {
+	if k == uints && x < 0 && x >= math.MinInt32 {
+		x = int64(uint32(x))
+	}
 	if k == uints {
 		return fmt.Errorf("got the integer %d, want one that fits into 32 bits with a sign", uint64(x))
 	}

@@ -77,7 +77,7 @@ func (c *chunk) walk(f *parquetFile) error {
 		c.starts = append(c.starts, 0)
 	}
 	if values != c.meta.values || counted && rows != c.rows {
-		return f.wrap(c, c.meta.start, fmt.Errorf("got %d values and %d rows in the headers of the column, want %d and %d",
+		return f.wrap(c, c.meta.start, fmt.Errorf("got headers of %d values and %d rows, want %d and %d",
 			values, rows, c.meta.values, c.rows))
 	}
 	return nil

@@ -32,7 +32,9 @@ var codecNames = map[int64]string{
 // claims beyond it is refused before memory is taken. For gzip and LZ4 it is in
 // the format (RFC 1951: 258 bytes in 2 bits; 255 bytes in one), for snappy 64 bytes
 // in 3, for zstd a block of 128 KiB in 4. Brotli has no useful one.
-var ratio = map[int64]int64{codecNone: 1, codecSnappy: 24, codecGzip: 1040, codecLZ4Raw: 256, codecZstd: 1 << 15}
+var ratio = map[int64]int64{
+	codecNone: 1, codecSnappy: 24, codecGzip: 1040, codecLZ4Raw: 256, codecZstd: 1 << 15,
+}
 
 // zstdDecoder decodes whole buffers, in as many goroutines as ask, and never more
 // bytes than there is room for.

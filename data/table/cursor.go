@@ -149,8 +149,9 @@ func (p *pages) take(lo, hi int64, dst *Column) (bool, error) {
 // addRow appends the values up to a level.
 func (p *pages) addRow(end int, dst *Column) error {
 	n := end - p.level
-	if p.form == IDs && p.leaf.kind == ints && p.page.present(p.level, end, p.leaf) == n {
-		err := dst.addIDs(&p.page.vals, p.val, n)
+	integers := p.leaf.kind == ints || p.leaf.kind == uints
+	if p.form == IDs && integers && p.page.present(p.level, end, p.leaf) == n {
+		err := dst.addIDs(&p.page.vals, p.val, n, p.leaf.kind)
 		p.level, p.val = end, p.val+n
 		return err
 	}

@@ -80,7 +80,7 @@ type footer struct {
 func readFooter(r io.ReaderAt, size int64, name string) (*footer, error) {
 	var tail [8]byte
 	if size < 12 {
-		return nil, damaged("table: reading %s: got a Parquet file of %d bytes, want at least 12: it is truncated",
+		return nil, damaged("table: reading %s: got a Parquet file of %d bytes: it is truncated",
 			name, size)
 	}
 	if err := readFull(r, tail[:], size-8); err != nil {
@@ -92,7 +92,7 @@ func readFooter(r io.ReaderAt, size int64, name string) (*footer, error) {
 		return nil, damaged("table: reading %s: the Parquet footer is encrypted: encrypted files are not read",
 			name)
 	case magic != "PAR1":
-		return nil, damaged("table: reading %s: got the last bytes %q, want PAR1: the Parquet file is truncated or still being written",
+		return nil, damaged("table: reading %s: got the last bytes %q, want PAR1: the Parquet file is truncated or unfinished",
 			name, magic)
 	case n > size-12 || n > maxFooter:
 		return nil, damaged("table: reading %s: got a Parquet footer of %d bytes, want at most %d",

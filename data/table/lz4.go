@@ -77,7 +77,8 @@ func lz4Length(src []byte, at, n int) (int, int) {
 // Source: lz4_Frame_format.md of the LZ4 project, 1.6.2.
 func lz4Frame(dst, src []byte) ([]byte, error) {
 	const magic, independentDict = 0x184D2204, 1
-	if len(src) < 11 || binary.LittleEndian.Uint32(src) != magic || src[4]>>6 != 1 || src[4]&independentDict != 0 {
+	if len(src) < 11 || binary.LittleEndian.Uint32(src) != magic ||
+		src[4]>>6 != 1 || src[4]&independentDict != 0 {
 		return dst, errors.New("LZ4: not a frame without a dictionary")
 	}
 	blockSum, sized, sum := src[4]&16 != 0, src[4]&8 != 0, src[4]&4 != 0

@@ -73,7 +73,8 @@ func parseHeader(b []byte) (header, error) {
 		return h, fmt.Errorf("got a page of %d bytes, %d uncompressed, want at most %d",
 			h.compressed, h.uncompressed, maxPage)
 	}
-	if (h.typ == dataPage || h.typ == dataPageV2 || h.typ == dictionaryPage) && (h.values < 0 || h.values > maxValues) {
+	known := h.typ == dataPage || h.typ == dataPageV2 || h.typ == dictionaryPage
+	if known && (h.values < 0 || h.values > maxValues) {
 		return h, fmt.Errorf("got a page of %d values, want at most %d", h.values, maxValues)
 	}
 	return h, nil

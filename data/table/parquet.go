@@ -156,7 +156,8 @@ func (f *parquetFile) newChunk(g int, l *leaf) (*chunk, error) {
 	case codecNames[m.codec] == "" || m.codec == 3 || m.codec == 5:
 		what = fmt.Sprintf("is compressed by %s (codec %d), which is not read", codecNames[m.codec], m.codec)
 	case m.start < 4 || m.compressed < 0 || m.compressed > f.size-8-m.start:
-		what = fmt.Sprintf("has %d bytes at byte %d, which the file of %d bytes does not have", m.compressed, m.start, f.size)
+		what = fmt.Sprintf("has %d bytes at byte %d, which the file of %d bytes does not have",
+			m.compressed, m.start, f.size)
 	case l.maxRep == 0 && m.values != c.rows:
 		what = fmt.Sprintf("has %d values in %d rows", m.values, c.rows)
 	}

@@ -183,7 +183,8 @@ func (s *schema) leaf(n node, e *element) {
 // kindOf is what a primitive element holds, and its name.
 func kindOf(e *element) (kind, string) {
 	plain := e.converted < 0 && e.logical == 0
-	integer := plain || e.logical == logicalInt || e.converted >= convertedUint8 && e.converted <= convertedInt64
+	integer := plain || e.logical == logicalInt ||
+		e.converted >= convertedUint8 && e.converted <= convertedInt64
 	switch {
 	case e.logical == logicalNull:
 		return nulls, "null"

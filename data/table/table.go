@@ -115,7 +115,7 @@ func Open(r io.ReaderAt, size int64, name string) (t *Table, err error) {
 	case Arrow, Stream:
 		err = t.openArrow(r, size)
 	default:
-		err = damaged("table: reading %s: got the first bytes %q, want Parquet, an Arrow IPC file or an Arrow IPC stream",
+		err = damaged("table: reading %s: got the first bytes %q, want Parquet or Arrow IPC",
 			name, head[:min(size, 8)])
 	}
 	if err != nil {

@@ -241,12 +241,16 @@ func TestRange(t *testing.T) {
 	for _, name := range []string{"odd.parquet", "odd.arrow"} {
 		tab := open(t, name)
 		var b Batch
-		if err := tab.Read(0, 1, []Field{{"big", IDs}}, &b); err != nil || b.Columns[0].IDs[0] != 1 {
-			t.Errorf("%s: got %v, %v", name, b.Columns, err)
-		}
-		err := tab.Read(0, 2, []Field{{"big", IDs}}, &b)
-		if err == nil || !strings.Contains(err.Error(), "got the integer 1099511627776") || !errors.Is(err, fault.Data) {
-			t.Errorf("%s: got %v", name, err)
+		for field, want := range map[string]string{
+			"big": "got the integer 1099511627776", "u": "got the integer 4294967295", "s": "got the integer -2147483649",
+		} {
+			if err := tab.Read(0, 1, []Field{{field, IDs}}, &b); err != nil || b.Columns[0].IDs[0] != 1 {
+				t.Errorf("%s: %s: got %v, %v", name, field, b.Columns, err)
+			}
+			err := tab.Read(0, 2, []Field{{field, IDs}}, &b)
+			if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, fault.Data) {
+				t.Errorf("%s: %s: got %v, want %q", name, field, err, want)
+			}
 		}
 	}
 	var b Batch

@@ -190,6 +190,7 @@ odd = pa.table({
     "when": pa.array([0, 1], pa.timestamp("us")), "day": pa.array([0, 1], pa.date32()),
     "money": pa.array([decimal.Decimal("1.25")] * 2, pa.decimal128(9, 2)), "half": pa.array([1, 2], pa.float16()),
     "map": pa.array([[("a", 1)], []], pa.map_(pa.string(), pa.int64())), "big": pa.array([1, 2**40]),
+    "u": pa.array([[1], [2**32 - 1]], pa.list_(pa.uint32())), "s": pa.array([[1], [-(2**31) - 1]], pa.list_(pa.int64())),
     "key": pa.array([uuid.UUID(int=i).bytes for i in range(2)], pa.uuid()), "text": ["a", "b"],
 })
 pq.write_table(odd, path("odd.parquet"))
