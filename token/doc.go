@@ -20,8 +20,10 @@
 //
 // How it works: pipeline.go cuts out added tokens, normalizes (normal.go),
 // splits (split.go, and scan.go for the usual patterns) and hands pieces to
-// model.go, which makes symbols of them and merges those (merge.go). decode.go
-// is the way back. sentencepiece.go is the same for that family.
+// model.go, which makes symbols of them and merges those (merge.go; long.go if
+// there are very many). Most words need no merging: cache.go knows their ids.
+// Where nothing splits into words, joins.go finds where merges end. decode.go is
+// the way back. sentencepiece.go is the same for that family.
 //
 // Not here: unigram, WordPiece and character maps of SentencePiece; chat
 // templates (room template); what stands between documents (room data).
