@@ -46,6 +46,7 @@ def arguments():
     parse.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parse.add_argument("--runs", type=int, default=3, help="processes of each, of which the median counts")
     parse.add_argument("--passes", type=int, default=3, help="of a process, of which the median counts, after one that does not")
+    parse.add_argument("--cpu", action="store_true", help="compare MB for a second of processor time: where others use the machine too")
     parse.add_argument("--corpora", nargs="+", default=["text", "code"])
     parse.add_argument("--tokenizers", nargs="+", default=["gpt2", "llama3", "llama2", "unigram"])
     parse.add_argument("--unigram", type=pathlib.Path, help="a unigram model; otherwise that of DATA, if pleach reads it")
@@ -189,12 +190,13 @@ def peer(args):
     encode, ids, version = {"hf": hf, "tiktoken": tiktoken, "sentencepiece": sentencepiece}[kind](path, threads)
     docs = documents(docs)
     size = sum(len(d.encode()) for d in docs)
-    took = []
+    took, worked = [], []
     for _ in range(1 + args.passes):
         out = None  # the memory of the pass before
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         out = encode(docs)
         took.append(time.perf_counter() - began)
+        worked.append(time.process_time() - cpu)
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     digest, tokens = hashlib.sha256(), 0
     for e in out:
@@ -204,7 +206,7 @@ def peer(args):
     median = statistics.median(took[1:])
     print(json.dumps({
         "threads": threads, "mb_per_second": size / 1e6 / median, "best_mb_per_second": size / 1e6 / min(took[1:]),
-        "tokens_per_second": tokens / median, "peak_rss_bytes": rss, "documents": len(docs), "bytes": size,
+        "tokens_per_second": tokens / median, "mb_per_cpu_second": size / 1e6 * args.passes / sum(worked[1:]), "peak_rss_bytes": rss, "documents": len(docs), "bytes": size,
         "tokens": tokens, "ids_sha256": digest.hexdigest(), "version": version,
     }))
 
@@ -235,7 +237,8 @@ def compare(args, tokenizer, peers, docs, threads):
 
 def rows(args, name, tokenizer, peers, corpus, docs, threads):
     reports = compare(args, tokenizer, peers, docs, threads)
-    speed = {k: [r["mb_per_second"] for r in of] for k, of in reports.items()}
+    key = "mb_per_cpu_second" if args.cpu else "mb_per_second"
+    speed = {k: [r[key] for r in of] for k, of in reports.items()}
     memory = {k: statistics.median(r["peak_rss_bytes"] for r in of) / 2**20 for k, of in reports.items()}
     mine = statistics.median(speed["pleach"])
     for p in peers:
@@ -251,7 +254,8 @@ def main():
     if args.peer:
         return peer(args)
     made = corpora(args)
-    head = "tokenizer|corpus|threads|pleach, MB/s|peer|MB/s|ratio (of pairs)|pleach, MiB|peer, MiB"
+    unit = "MB/CPU s" if args.cpu else "MB/s"
+    head = f"tokenizer|corpus|threads|pleach, {unit}|peer|{unit}|ratio (of pairs)|pleach, MiB|peer, MiB"
     print("| " + head.replace("|", " | ") + " |\n|" + "---|" * (head.count("|") + 1), flush=True)
     for name, tokenizer, peers in cases(args, made):
         for corpus in args.corpora:

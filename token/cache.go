@@ -129,13 +129,16 @@ func (m *model) appendWords(w *work, dst []int32, s []byte, scan scanner) []int3
 			}
 			set[0], set[1] = set[1], set[0]
 		}
-		e, n := &set[0], len(dst)
-		if cap(dst)-n < shortIDs {
-			dst = append(dst, e.ids[:e.hi>>shortCount]...)
-			continue
+		switch ids := &set[0].ids; set[0].hi >> shortCount {
+		case 1:
+			dst = append(dst, ids[0])
+		case 2:
+			dst = append(dst, ids[0], ids[1])
+		case 3:
+			dst = append(dst, ids[0], ids[1], ids[2])
+		case 4:
+			dst = append(dst, ids[0], ids[1], ids[2], ids[3])
 		}
-		*(*[shortIDs]int32)(dst[n : n+shortIDs]) = e.ids
-		dst = dst[:n+int(e.hi>>shortCount)]
 	}
 	return dst
 }

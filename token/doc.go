@@ -23,7 +23,9 @@
 // How it works: pipeline.go cuts out added tokens, normalizes (normal.go, form.go,
 // and charsmap.go for the tables of SentencePiece), splits (split.go, and scan.go
 // for the usual patterns) and hands pieces to model.go. A BPE model makes symbols
-// of them and merges those (merge.go); a unigram model looks for the best cut
+// of them and merges those (merge.go; long.go if there are very many). Most words
+// need no merging: cache.go knows their ids. Where nothing splits into words,
+// joins.go finds where merges end. A unigram model looks for the best cut
 // (unigram.go). decode.go is the way back. sentencepiece.go is the same for that
 // family. Training counts words (train_count.go), then merges pairs
 // (train_learn.go); train.go and train_piece.go are what differs between the kinds.

@@ -9,9 +9,13 @@ import (
 )
 
 // window is how much of a long word is merged at a time, in bytes: a document
-// without a border takes memory for merging this much, whatever its size. An
-// eighth of it is more than a piece can have, see [maxPiece].
-const window = 1 << 16
+// without a border takes memory for merging this much, whatever its size, and
+// that memory lies in a near cache. Where texts are found whole, an eighth of
+// the window must be longer than any of them, see [maxPiece].
+const (
+	window       = 1 << 13
+	frozenWindow = 8 * maxPiece
+)
 
 // longWord appends the ids of a word that is longer than a window. They are
 // those of merging it whole.

@@ -34,7 +34,7 @@ type model struct {
 	joins *joins           // where a piece can be cut before merging; nil: nowhere
 
 	// What prepare makes of it.
-	window int              // see the constant
+	window int              // bytes of a word that are merged at a time
 	split  scanner          // cuts a piece
 	pairs  *[1 << 16]uint64 // the merge of two symbols that are a byte each, as in merges
 	spaced bool             // ▁ may be written as a space: the text has no other spaces
@@ -66,7 +66,10 @@ func (m *model) prepare(noSpaces bool) {
 		m.first[' '] = mark
 	}
 	m.window, m.split = window, onePiece
-	if !m.plainMerges() {
+	if m.frozen != nil {
+		m.window = frozenWindow
+	}
+	if m.merges == nil || !m.plainMerges() {
 		return
 	}
 	if m.joins != nil {

@@ -155,6 +155,22 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestAppendOnly: what lies behind the ids in the memory of the caller stays.
+func TestAppendOnly(t *testing.T) {
+	for _, name := range []string{"llama3.json", "llama2.json", "piece.model"} {
+		tok := mustOpen(t, "testdata/"+name)
+		for _, text := range []string{"a", "the hedge", "the hedge was laid the hedge", "      ", "the\n"} {
+			for range 2 { // the second time from the cache
+				mem := slices.Repeat([]int32{-7}, 64)
+				ids := tok.Encode(mem[:1], []byte(text))
+				if rest := mem[len(ids):]; !slices.Equal(rest, slices.Repeat([]int32{-7}, len(rest))) || &ids[0] != &mem[0] {
+					t.Errorf("%s: %q: got %v behind the ids, want -7 everywhere", name, text, rest)
+				}
+			}
+		}
+	}
+}
+
 // TestLongWord: a megabyte without a space takes a moment, not hours, and
 // merges like short words do.
 func TestLongWord(t *testing.T) {

@@ -89,6 +89,9 @@ func (t *trie) find(s []byte, i int) (start, end int, value int32) {
 			}
 			i += k
 		}
+		for i < len(s) && !t.first[s[i]] {
+			i++
+		}
 		if n, v := t.longest(s[i:]); n > 0 {
 			return i, i + n, v
 		}

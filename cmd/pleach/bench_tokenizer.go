@@ -38,6 +38,7 @@ type tokenizerReport struct {
 	MBPerSecond     float64 `json:"mb_per_second"`      // of the median pass
 	Best            float64 `json:"best_mb_per_second"` // of the fastest
 	TokensPerSecond float64 `json:"tokens_per_second"`  // of the median pass
+	PerCPU          float64 `json:"mb_per_cpu_second"`  // of all passes: MB over the time of processors that they took
 	PeakRSS         int64   `json:"peak_rss_bytes"`
 	Documents       int     `json:"documents"`
 	Bytes           int64   `json:"bytes"`
@@ -130,6 +131,7 @@ func (b *benchTokenizer) measure(ctx context.Context, t *token.Tokenizer, docs [
 	p := newEncodePass(docs, b.threads)
 	var seen watch
 	var took samples
+	var worked float64
 	for pass := range 1 + b.passes {
 		if err := interrupted(ctx); err != nil {
 			return nil, err
@@ -137,10 +139,11 @@ func (b *benchTokenizer) measure(ctx context.Context, t *token.Tokenizer, docs [
 		if pass == 1 {
 			seen = beginWatch()
 		}
-		began := time.Now()
+		began, cpuBegan := time.Now(), processSeconds()
 		p.run(t)
 		if pass > 0 {
 			took.add(time.Since(began).Seconds())
+			worked += processSeconds() - cpuBegan
 		}
 		sum, n := p.sum()
 		if r.SHA256 != "" && sum != r.SHA256 {
@@ -154,6 +157,9 @@ func (b *benchTokenizer) measure(ctx context.Context, t *token.Tokenizer, docs [
 	r.Others, r.Spread, r.PeakRSS = seen.others(b.threads), took.spread(), peakRSS()
 	r.MBPerSecond = float64(r.Bytes) / 1e6 / took.median()
 	r.Best = float64(r.Bytes) / 1e6 / slices.Min(took.values)
+	if worked > 0 { // else the system does not say, or they were too short
+		r.PerCPU = float64(r.Bytes) / 1e6 * float64(b.passes) / worked
+	}
 	r.TokensPerSecond = float64(r.Tokens) / took.median()
 	return r, nil
 }
@@ -224,6 +230,9 @@ func (r *tokenizerReport) print(w io.Writer) error {
 		float64(r.Bytes)/float64(max(r.Tokens, 1)))
 	t.row("speed", "%.1f MB/s, %s tokens/s, the median of %d; at best %.1f MB/s",
 		r.MBPerSecond, amount(r.TokensPerSecond), r.Passes, r.Best)
+	if r.PerCPU > 0 {
+		t.row("", "%.1f MB for a second of processor time", r.PerCPU)
+	}
 	if r.PeakRSS > 0 {
 		t.row("memory", "%s at most, texts and ids included", rounded(r.PeakRSS))
 	}
