@@ -27,7 +27,7 @@ type unigram struct {
 	scores []float64    // by id; behind the ids, that of an unknown character
 	most   float64      // the largest size of a score
 	narrow bool         // sums are float32 and start again from 0 when they get large
-	border border
+	border borderKind
 
 	unk      int32
 	fallback *[256]int32 // -1 where a byte has no token; nil: no fallback
@@ -41,13 +41,13 @@ const unkPenalty = 10
 // again from 0.
 const resetAt = 100_000
 
-// border says where no token can reach across.
-type border int
+// borderKind says where no token can reach across.
+type borderKind int
 
 const (
-	noBorder    border = iota
-	beforeMarks        // between another character and a ▁ behind it
-	behindMarks        // between a ▁ and another character behind it
+	noBorder    borderKind = iota
+	beforeMarks            // between another character and a ▁ behind it
+	behindMarks            // between a ▁ and another character behind it
 )
 
 // lattice is the memory of the search, kept between calls.
@@ -116,7 +116,7 @@ func newUnigram(tokens []string, ids []int32, scores []float64, unkScore float64
 }
 
 // findBorder looks for a place that no token reaches across.
-func findBorder(tokens []string) border {
+func findBorder(tokens []string) borderKind {
 	before, behind := true, true
 	for _, s := range tokens {
 		last := rune(-1)
