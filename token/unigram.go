@@ -5,6 +5,7 @@ package token
 
 import (
 	"cmp"
+	"encoding/binary"
 	"math"
 	"slices"
 )
@@ -69,20 +70,41 @@ type latticeNode struct {
 type step struct{ sym, end int32 }
 
 // unigramEntry remembers the ids of one short word without unknown characters.
-// The word is kept as in [cacheEntry]. The ids hold for sums of a size up to
-// limit in front of the word; see [unigram.limit].
+// The word is kept in full: its bytes and, in the last of the 16, its length. The
+// ids hold for sums of a size up to limit in front of the word; see
+// [unigram.limit].
 type unigramEntry struct {
 	lo, hi uint64
 	limit  float32
-	size   uint8
-	n      uint8
+	n      int32
 	ids    [unigramIDs]int32
 }
 
 const (
 	unigramBits = 15
+	unigramWord = 15 // bytes of a word
 	unigramIDs  = 10 // entries are 64 bytes
 )
+
+// unigramMasks cut 16 bytes to the length of a word.
+var unigramMasks = func() (m [unigramWord + 1][2]uint64) {
+	for n := range m {
+		m[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
+	}
+	return m
+}()
+
+// unigramKey packs the n bytes of s from an offset on, at most unigramWord.
+func unigramKey(s []byte, at, n int) (lo, hi uint64) {
+	le, size := binary.LittleEndian, uint64(n)<<56
+	if len(s)-at >= 16 {
+		mask := &unigramMasks[n&unigramWord]
+		return le.Uint64(s[at:]) & mask[0], le.Uint64(s[at+8:])&mask[1] | size
+	}
+	var b [16]byte
+	copy(b[:], s[at:at+n])
+	return le.Uint64(b[:]), le.Uint64(b[8:]) | size
+}
 
 // newUnigram makes the tables. Tokens with a negative id are left out; of two
 // that are equal the second one counts. unkScore is the score of an unknown
@@ -188,14 +210,12 @@ func nextMark(s []byte) int {
 // word appends the ids of the word from start up to end, behind text of the
 // given sum, and returns the sum behind it.
 func (m *unigram) word(l *lattice, e *emitter, start, end int, sum float64) float64 {
-	s := e.s[start:end]
-	if len(s) > cacheWord {
+	if end-start > unigramWord {
 		return m.search(l, e, start, end, sum)
 	}
-	lo, hi := wordKey(s)
-	h := (lo ^ hi*0x9e3779b97f4a7c15 + uint64(len(s))) * 0xd6e8feb86659fd93
-	c := &l.cache[h>>(64-unigramBits)]
-	if c.lo != lo || c.hi != hi || c.size != uint8(len(s)) {
+	lo, hi := unigramKey(e.s, start, end-start)
+	c := &l.cache[(lo^hi*0x9e3779b97f4a7c15)*0xd6e8feb86659fd93>>(64-unigramBits)]
+	if c.lo != lo || c.hi != hi {
 		return m.learn(l, c, e, start, end, sum)
 	}
 	if sum != 0 && math.Abs(sum) > float64(c.limit) {
@@ -245,8 +265,8 @@ func (m *unigram) learn(l *lattice, c *unigramEntry, e *emitter, start, end int,
 		known = known && !m.unknown(st.sym)
 	}
 	if known {
-		c.lo, c.hi = wordKey(s)
-		c.limit, c.size, c.n = float32(limit), uint8(len(s)), uint8(len(l.path))
+		c.lo, c.hi = unigramKey(s, 0, len(s))
+		c.limit, c.n = float32(limit), int32(len(l.path))
 		for i, st := range l.path {
 			c.ids[len(l.path)-1-i] = st.sym
 		}
