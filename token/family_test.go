@@ -74,11 +74,24 @@ func TestFamilies(t *testing.T) {
 	for _, name := range families(t) {
 		t.Run(name, func(t *testing.T) {
 			rows := bytes.Split(bytes.TrimSpace(unzip(t, name+".golden.jsonl")), []byte("\n"))
-			tok := family(t, name)
+			tok, texts := family(t, name), texts
+			if racing { // each call has new memory then
+				texts, rows = everyFifth(texts), everyFifth(rows)
+			}
 			compareRows(t, tok, texts, rows)
-			compareRows(t, tok, texts, rows) // now from the cache
+			if !racing {
+				compareRows(t, tok, texts, rows) // now from the cache
+			}
 		})
 	}
+}
+
+func everyFifth(lines [][]byte) [][]byte {
+	var out [][]byte
+	for i := 0; i < len(lines); i += 5 {
+		out = append(out, lines[i])
+	}
+	return out
 }
 
 // longText is text that family.py makes in the same way.

@@ -28,7 +28,7 @@ type unigram struct {
 	scores []float64    // by id; behind the ids, that of an unknown character
 	most   float64      // the largest size of a score
 	narrow bool         // sums are float32 and start again from 0 when they get large
-	border border
+	border borderKind
 
 	unk      int32
 	fallback *[256]int32 // -1 where a byte has no token; nil: no fallback
@@ -42,13 +42,13 @@ const unkPenalty = 10
 // again from 0.
 const resetAt = 100_000
 
-// border says where no token can reach across.
-type border int
+// borderKind says where no token can reach across.
+type borderKind int
 
 const (
-	noBorder    border = iota
-	beforeMarks        // between another character and a ▁ behind it
-	behindMarks        // between a ▁ and another character behind it
+	noBorder    borderKind = iota
+	beforeMarks            // between another character and a ▁ behind it
+	behindMarks            // between a ▁ and another character behind it
 )
 
 // lattice is the memory of the search, kept between calls.
@@ -70,20 +70,41 @@ type latticeNode struct {
 type step struct{ sym, end int32 }
 
 // unigramEntry remembers the ids of one short word without unknown characters.
-// The word is kept as in [wordCache]. The ids hold for sums of a size up to
-// limit in front of the word; see [unigram.limit].
+// The word is kept in full: its bytes and, in the last of the 16, its length. The
+// ids hold for sums of a size up to limit in front of the word; see
+// [unigram.limit].
 type unigramEntry struct {
 	lo, hi uint64
 	limit  float32
-	size   uint8
-	n      uint8
+	n      int32
 	ids    [unigramIDs]int32
 }
 
 const (
 	unigramBits = 15
+	unigramWord = 15 // bytes of a word
 	unigramIDs  = 10 // entries are 64 bytes
 )
+
+// unigramMasks cut 16 bytes to the length of a word.
+var unigramMasks = func() (m [unigramWord + 1][2]uint64) {
+	for n := range m {
+		m[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
+	}
+	return m
+}()
+
+// unigramKey packs the n bytes of s from an offset on, at most unigramWord.
+func unigramKey(s []byte, at, n int) (lo, hi uint64) {
+	le, size := binary.LittleEndian, uint64(n)<<56
+	if len(s)-at >= 16 {
+		mask := &unigramMasks[n&unigramWord]
+		return le.Uint64(s[at:]) & mask[0], le.Uint64(s[at+8:])&mask[1] | size
+	}
+	var b [16]byte
+	copy(b[:], s[at:at+n])
+	return le.Uint64(b[:]), le.Uint64(b[8:]) | size
+}
 
 // newUnigram makes the tables. Tokens with a negative id are left out; of two
 // that are equal the second one counts. unkScore is the score of an unknown
@@ -117,7 +138,7 @@ func newUnigram(tokens []string, ids []int32, scores []float64, unkScore float64
 }
 
 // findBorder looks for a place that no token reaches across.
-func findBorder(tokens []string) border {
+func findBorder(tokens []string) borderKind {
 	before, behind := true, true
 	for _, s := range tokens {
 		last := rune(-1)
@@ -189,14 +210,12 @@ func nextMark(s []byte) int {
 // word appends the ids of the word from start up to end, behind text of the
 // given sum, and returns the sum behind it.
 func (m *unigram) word(l *lattice, e *emitter, start, end int, sum float64) float64 {
-	s := e.s[start:end]
-	if len(s) > cacheWord {
+	if end-start > unigramWord {
 		return m.search(l, e, start, end, sum)
 	}
-	lo, hi := wordKey(s)
-	h := (lo ^ hi*0x9e3779b97f4a7c15 + uint64(len(s))) * 0xd6e8feb86659fd93
-	c := &l.cache[h>>(64-unigramBits)]
-	if c.lo != lo || c.hi != hi || c.size != uint8(len(s)) {
+	lo, hi := unigramKey(e.s, start, end-start)
+	c := &l.cache[(lo^hi*0x9e3779b97f4a7c15)*0xd6e8feb86659fd93>>(64-unigramBits)]
+	if c.lo != lo || c.hi != hi {
 		return m.learn(l, c, e, start, end, sum)
 	}
 	if sum != 0 && math.Abs(sum) > float64(c.limit) {
@@ -246,8 +265,8 @@ func (m *unigram) learn(l *lattice, c *unigramEntry, e *emitter, start, end int,
 		known = known && !m.unknown(st.sym)
 	}
 	if known {
-		c.lo, c.hi = wordKey(s)
-		c.limit, c.size, c.n = float32(limit), uint8(len(s)), uint8(len(l.path))
+		c.lo, c.hi = unigramKey(s, 0, len(s))
+		c.limit, c.n = float32(limit), int32(len(l.path))
 		for i, st := range l.path {
 			c.ids[len(l.path)-1-i] = st.sym
 		}
@@ -444,19 +463,4 @@ func (m *unigram) appendUnknown(dst []int32, s []byte) []int32 {
 		dst = append(dst, id)
 	}
 	return dst
-}
-
-// cacheWord is the longest word that is remembered.
-const cacheWord = 16
-
-// wordKey packs 1 to 16 bytes; with the length it determines them.
-func wordKey(s []byte) (lo, hi uint64) {
-	le, n := binary.LittleEndian, len(s)
-	switch {
-	case n >= 8:
-		return le.Uint64(s), le.Uint64(s[n-8:])
-	case n >= 4:
-		return uint64(le.Uint32(s)), uint64(le.Uint32(s[n-4:]))
-	}
-	return uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16, 0
 }
