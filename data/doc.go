@@ -9,7 +9,8 @@
 // rows of a run, in order, ahead of whoever computes) and [State] (where the
 // loader is: a few numbers for each lane). [Documents] reads one source in file
 // order, for evaluation and for training a tokenizer; [Scan] looks at folders
-// nobody has described yet.
+// nobody has described yet; [Survey] says what documents are like, and
+// [Loader.Repetitions] how often a run will see them.
 //
 // # Order
 //
