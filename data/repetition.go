@@ -126,8 +126,11 @@ func (l *Loader) measured(i int) (measure, error) {
 	}
 	s := l.sources[i]
 	if s.Rows {
-		refs, err := s.all()
-		return measure{int64(len(refs)) * int64(l.spec.Sequence), true}, err
+		rows, err := s.readyRows()
+		return measure{rows * int64(l.spec.Sequence), true}, err
+	}
+	if s.parts != nil {
+		return measure{s.parts.tokens(&l.spec), true}, nil
 	}
 	var m measure
 	name := l.cacheFile("size", i)

@@ -218,7 +218,7 @@ func (s *source) check(encoder bool) error {
 func (s *source) bare() *source {
 	b := &source{
 		Source: s.Source, key: s.key, files: slices.Clone(s.files), size: s.size, lanes: s.lanes, vocabulary: s.vocabulary,
-		block: s.block, blocks: s.blocks, skipped: map[string]int64{}, examples: map[string]string{},
+		block: s.block, blocks: s.blocks, parts: s.parts, packed: s.packed, skipped: map[string]int64{}, examples: map[string]string{},
 	}
 	for i := range b.files {
 		b.files[i].bare = true

@@ -181,6 +181,19 @@ type parts struct {
 	parts []tokenPart
 }
 
+// tokens is how many ids the documents have in a run, with the special ones. Those
+// that came as ids are taken to have none of their own.
+func (p *parts) tokens(spec *Spec) (n int64) {
+	special := int64(1)
+	if spec.AddBOS {
+		special++
+	}
+	for _, part := range p.parts {
+		n += part.Tokens + special*part.Documents
+	}
+	return n
+}
+
 // prepare opens a part.
 func (p *parts) prepare(t *shelved) (err error) {
 	name := filepath.Join(p.dir, partName(int(t.file)))

@@ -70,7 +70,7 @@ func (o *tokenizing) run(c *cobra.Command, args []string) error {
 	case "all":
 		steps = func(p *prepared) []func() error {
 			return []func() error{
-				p.openModel, p.setSequence, p.setOptimizer, p.openData, func() error { return p.setLength(c.Context()) },
+				p.setOptions, p.openModel, p.setSequence, p.setOptimizer, p.openData, func() error { return p.setLength(c.Context()) },
 			}
 		}
 	default:
