@@ -315,6 +315,43 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestTwoTables: sources of tables, and of tokens, do not take each other's rows.
+func TestTwoTables(t *testing.T) {
+	one, two := lettered(21, 90, 40), lettered(22, 90, 40)
+	var sources []Source
+	for i, docs := range [][]string{one, two} {
+		for j := range docs {
+			docs[j] = fmt.Sprint("source ", i, docs[j])
+		}
+		sources = append(sources, Source{
+			Paths: []string{write(t, map[string]string{"a.arrow": arrowFile(t, docs, 9)})}, Name: fmt.Sprint(i),
+		})
+	}
+	p := specOf(sources)
+	out := t.TempDir()
+	if err := Tokenize(t.Context(), p, byteEncoder{}, out, nil); err != nil {
+		t.Fatal(err)
+	}
+	q := p
+	q.Sources = []Source{{Paths: []string{filepath.Join(out, "0")}}, {Paths: []string{filepath.Join(out, "1")}}}
+	for _, p := range []Spec{p, q} {
+		p.Lanes = 1
+		docs, _ := unpack(stream(t, next(t, open(t, p), 300))[0])
+		for _, d := range docs {
+			if !slices.Contains(one, d) && !slices.Contains(two, d) {
+				t.Fatalf("got %q, which is no document", d)
+			}
+		}
+		for _, r := range next(t, open(t, p), 50) {
+			for _, s := range r.Docs {
+				if s.Offset == 0 && s.To-s.From > 8 && string(rune(r.IDs[s.From+7])) != fmt.Sprint(s.Source) {
+					t.Fatalf("row %d: a document of source %d begins with %v", r.Index, s.Source, r.IDs[s.From:s.To])
+				}
+			}
+		}
+	}
+}
+
 // TestTokensRefused: tokens of another tokenizer, unfinished ones, folders of others.
 func TestTokensRefused(t *testing.T) {
 	src := everyFormat(t)["jsonl"]
@@ -397,6 +434,9 @@ func TestPackedRows(t *testing.T) {
 		got := next(t, l, n+20)
 		for i := range got {
 			got[i].Lane = want[i%n].Lane
+			for d := range got[i].Docs { // there is one source now
+				got[i].Docs[d].Source = want[i%n].Docs[d].Source
+			}
 		}
 		same(t, "written and read", got[:n], want)
 		for i := range 20 {

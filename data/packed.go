@@ -55,7 +55,7 @@ func rowColumns() []table.ColumnDef {
 		{Name: "from", Kind: table.Numbers},   // of each document: its first id in the row
 		{Name: "to", Kind: table.Numbers},     // and the one after its last
 		{Name: "offset", Kind: table.Numbers}, // of the first one in the document
-		{Name: "source", Kind: table.Numbers},
+		{Name: "source", Kind: table.Numbers}, // of the recipe that wrote it: not read
 		{Name: "names", Kind: table.Strings},
 	}
 }
@@ -255,13 +255,11 @@ func (s *source) packedRow(g int64, r *Row, c *scratch) error {
 	}
 	defer s.tables.give(t)
 	w, at := &c.rows, g%rowsInPart
-	if w.file != part+1 || at < w.lo || at >= w.hi {
-		w.file = 0
+	if !w.has(s, part, at) {
 		lo, hi := t.around(at)
-		if err := t.table.Read(lo, hi, rowFields(), &w.batch); err != nil {
+		if err := w.read(s, t, lo, hi, rowFields()); err != nil {
 			return err
 		}
-		w.file, w.lo, w.hi = part+1, lo, hi
 	}
 	return s.packed.unpack(w.batch.Columns, int(at-w.lo), g, r)
 }
@@ -273,11 +271,11 @@ func (p *packedRows) unpack(columns []table.Column, k int, g int64, r *Row) erro
 		return columns[i].IDs[lo:hi]
 	}
 	T := p.Sequence
-	from, to, offset, sources := list(rowFrom), list(rowTo), list(rowOffset), list(rowSource)
+	from, to, offset := list(rowFrom), list(rowTo), list(rowOffset)
 	lo, hi := columns[rowNames].Row(k)
 	docs := hi - lo
 	if len(list(rowIDs)) != T+1 || len(list(rowTargets)) != T || len(from) != docs || len(to) != docs ||
-		len(offset) != docs || len(sources) != docs {
+		len(offset) != docs {
 		return fault.Dataf("data: %s: row %d does not have the columns of a row of %d ids", p.dir, g, T+1)
 	}
 	copy(r.IDs, list(rowIDs))
@@ -299,7 +297,7 @@ func (p *packedRows) unpack(columns []table.Column, k int, g int64, r *Row) erro
 	}
 	for d := range docs {
 		r.Docs = append(r.Docs, Span{
-			string(columns[rowNames].Text(lo + d)), int(sources[d]), int(from[d]), int(to[d]), int(offset[d]),
+			string(columns[rowNames].Text(lo + d)), 0, int(from[d]), int(to[d]), int(offset[d]),
 		})
 	}
 	return nil

@@ -14,9 +14,31 @@ import (
 // block, which are read together.
 type rows struct {
 	batch  table.Batch
-	file   int32 // and one, 0: none
+	of     *source // nil: none
+	file   int32
 	lo, hi int64
-	harmed ref // the first row of a block that holds damage: its rows are read one by one
+	harmed harmedBlock // a block that holds damage: its rows are read one by one
+}
+
+type harmedBlock struct {
+	of   *source
+	file int32
+	lo   int64
+}
+
+// has reports whether a row of a file is in hand.
+func (w *rows) has(s *source, file int32, row int64) bool {
+	return w.of == s && w.file == file && w.lo <= row && row < w.hi
+}
+
+// read takes rows in hand.
+func (w *rows) read(s *source, t *shelved, lo, hi int64, fields []table.Field) error {
+	w.of = nil
+	if err := t.table.Read(lo, hi, fields, &w.batch); err != nil {
+		return err
+	}
+	w.of, w.file, w.lo, w.hi = s, t.file, lo, hi
+	return nil
 }
 
 // row reads a document from a table.
@@ -59,29 +81,20 @@ func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 
 // load reads the block of a row, or, where that is damaged, the row.
 func (w *rows) load(s *source, t *shelved, r ref) error {
-	if w.file == r.file+1 && w.lo <= r.off && r.off < w.hi {
+	if w.has(s, r.file, r.off) {
 		return nil
 	}
 	lo, hi, err := s.blockOf(r)
 	if err != nil {
 		return err
 	}
-	w.file = 0
-	if block := (ref{file: r.file + 1, off: lo}); w.harmed != block {
-		if err = t.table.Read(lo, hi, t.fields, &w.batch); err == nil {
-			w.file, w.lo, w.hi = r.file+1, lo, hi
-			return nil
-		}
-		if s.Damaged == 0 || !isDamage(err) {
+	if block := (harmedBlock{s, r.file, lo}); w.harmed != block {
+		if err = w.read(s, t, lo, hi, t.fields); err == nil || s.Damaged == 0 || !isDamage(err) {
 			return err
 		}
 		w.harmed = block
 	}
-	if err := t.table.Read(r.off, r.off+1, t.fields, &w.batch); err != nil {
-		return err
-	}
-	w.file, w.lo, w.hi = r.file+1, r.off, r.off+1
-	return nil
+	return w.read(s, t, r.off, r.off+1, t.fields)
 }
 
 // blockOf is the rows of its file that stand in the block of a row.

@@ -274,14 +274,12 @@ func (s *source) token(r ref, c *scratch) (Document, reason, error) {
 	}
 	defer s.tables.give(t)
 	w := &c.rows
-	if w.file != r.file+1 || r.off < w.lo || r.off >= w.hi {
-		w.file = 0
+	if !w.has(s, r.file, r.off) {
 		lo, hi := t.around(r.off)
 		_, what := tokenFields()
-		if err := t.table.Read(lo, hi, what, &w.batch); err != nil {
+		if err := w.read(s, t, lo, hi, what); err != nil {
 			return Document{}, none, err
 		}
-		w.file, w.lo, w.hi = r.file+1, lo, hi
 	}
 	k := int(r.off - w.lo)
 	columns := w.batch.Columns

@@ -66,6 +66,7 @@ func TestScripts(t *testing.T) {
 			"near":      scripted(3, 3, near),
 			"is":        scripted(2, 2, is),
 			"fails":     scripted(2, 99, fails),
+			"same":      scripted(2, 2, same),
 		},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -90,6 +91,21 @@ func scripted(least, most int, f func(ts *testscript.TestScript, args []string) 
 
 func copyModel(ts *testscript.TestScript, args []string) error {
 	return os.CopyFS(ts.MkAbs(args[1]), os.DirFS(golden.Dir("score/"+args[0])))
+}
+
+// same compares files as cmp does, without printing what they hold.
+func same(ts *testscript.TestScript, args []string) error {
+	var text [2][]byte
+	for i, name := range args {
+		var err error
+		if text[i], err = os.ReadFile(ts.MkAbs(name)); err != nil {
+			return err
+		}
+	}
+	if !bytes.Equal(text[0], text[1]) {
+		return fmt.Errorf("%s and %s differ", args[0], args[1])
+	}
+	return nil
 }
 
 // tokenTestdata is beside internal/golden.
