@@ -103,8 +103,9 @@ func (f *Fetch) checkNames() error {
 	seen := map[string]bool{}
 	for _, o := range f.Objects {
 		name := o.Rel
-		if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, `\`) ||
-			strings.HasSuffix(name, partSuffix) || name == journalName || name == lockName || seen[name] {
+		ours := strings.HasSuffix(name, partSuffix) || name == journalName || name == lockName
+		if !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)) ||
+			strings.Contains(name, `\`) || ours || seen[name] {
 			return fault.Dataf("blob: fetching %s: a file cannot be named %q here", o.URL, name)
 		}
 		seen[name] = true
@@ -132,7 +133,8 @@ func (f *Fetch) takeUp() error {
 		}
 		for _, e := range es {
 			if e.Name != lockName {
-				return fault.Configf("blob: fetching into %s: the folder is in the way and not of an earlier fetch", f.part)
+				return fault.Configf("blob: fetching into %s: the folder is in the way and not of an earlier fetch",
+					f.part)
 			}
 		}
 	}

@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -211,7 +211,7 @@ func (r *repository) pin(ctx context.Context) error {
 		return err
 	}
 	if !isCommit.MatchString(info.SHA) {
-		return &failure{err: fmt.Errorf("the hub names no commit of revision %s", rev), kind: fault.Data}
+		return bad("the hub names no commit of revision %s", rev)
 	}
 	r.commit = info.SHA
 	return nil
@@ -227,7 +227,6 @@ func (r *repository) json(ctx context.Context, at string, v any) (http.Header, e
 			return nil, err
 		}
 		if a.StatusCode/100 == 3 { // a repository that was renamed
-			a.Body.Close()
 			if at, err = target(a); err != nil {
 				return nil, err
 			}
@@ -239,25 +238,33 @@ func (r *repository) json(ctx context.Context, at string, v any) (http.Header, e
 			return nil, inBody(ctx, err)
 		}
 		if err := json.Unmarshal(text, v); err != nil {
-			return nil, &failure{err: fmt.Errorf("the hub's answer is not what it should be: %w", err), kind: fault.Data}
+			return nil, bad("the hub's answer is not what it should be: %w", err)
 		}
 		return a.Header, nil
 	}
 	return nil, errRedirects
 }
 
-var errRedirects = &failure{err: errors.New("it is redirected again and again"), kind: fault.Data}
+var errRedirects = bad("it is redirected again and again")
 
-// target is where a redirect leads to.
+// bad is an answer that is not what it should be.
+func bad(format string, args ...any) *failure {
+	return &failure{err: fmt.Errorf(format, args...), kind: fault.Data}
+}
+
+// target is where a redirect leads to. What it says is read, so that the
+// connection can be used again.
 func target(a *http.Response) (string, error) {
+	_, _ = io.CopyN(io.Discard, a.Body, 4<<10)
+	a.Body.Close()
 	u, err := a.Location()
 	if err != nil {
-		return "", &failure{err: errors.New("a redirect leads nowhere"), kind: fault.Data}
+		return "", bad("a redirect leads nowhere")
 	}
 	return u.String(), nil
 }
 
-// entry is a line of the tree that the hub lists.
+// treeEntry is a line of the tree that the hub lists.
 type treeEntry struct {
 	Type, OID, Path string
 	Size            int64
@@ -340,8 +347,8 @@ func (r *repository) entries(ctx context.Context, at string) (objs []Object, nex
 		if e.Type != "file" {
 			continue
 		}
-		if e.Path != path.Clean(e.Path) || strings.HasPrefix(e.Path, "/") || strings.HasPrefix(e.Path, "../") {
-			return nil, "", &failure{err: fmt.Errorf("the hub lists a file named %q", e.Path), kind: fault.Data}
+		if !fs.ValidPath(e.Path) {
+			return nil, "", bad("the hub lists a file named %q", e.Path)
 		}
 		objs = append(objs, e.object())
 	}
@@ -384,6 +391,16 @@ func (r *repository) read(ctx context.Context, o Object, off, n int64) (io.ReadC
 		}
 		r.forget(o.key) // it expired
 	}
+	a, err := r.resolve(ctx, o, header)
+	if err != nil {
+		r.forget(o.key)
+		return nil, err
+	}
+	return ranged(a, o, off, n)
+}
+
+// resolve asks the hub for a file and follows where it leads.
+func (r *repository) resolve(ctx context.Context, o Object, header http.Header) (*http.Response, error) {
 	at := r.hub.endpoint + "/" + r.bucket + "/resolve/" + r.commit + "/" + escape(o.key)
 	for hop := range 5 {
 		a, err := r.hub.get(ctx, http.MethodGet, at, header, true)
@@ -397,15 +414,13 @@ func (r *repository) read(ctx context.Context, o Object, off, n int64) (io.ReadC
 			}
 		}
 		if a.StatusCode/100 == 2 {
-			return ranged(a, o, off, n)
+			return a, nil
 		}
-		a.Body.Close()
 		if at, err = target(a); err != nil {
 			return nil, err
 		}
 		r.remember(o.key, at)
 	}
-	r.forget(o.key)
 	return nil, errRedirects
 }
 
@@ -433,9 +448,10 @@ func (r *repository) check(a *http.Response, o Object) error {
 func ranged(a *http.Response, o Object, off, n int64) (io.ReadCloser, error) {
 	var first, last, size int64 = 0, a.ContentLength - 1, a.ContentLength
 	if a.StatusCode == http.StatusPartialContent {
-		if _, err := fmt.Sscanf(a.Header.Get("Content-Range"), "bytes %d-%d/%d", &first, &last, &size); err != nil {
+		part := a.Header.Get("Content-Range")
+		if _, err := fmt.Sscanf(part, "bytes %d-%d/%d", &first, &last, &size); err != nil {
 			a.Body.Close()
-			return nil, &failure{err: fmt.Errorf("Content-Range %q: %w", a.Header.Get("Content-Range"), err), kind: fault.Data}
+			return nil, bad("Content-Range %q: %w", part, err)
 		}
 	}
 	switch {
@@ -444,7 +460,7 @@ func ranged(a *http.Response, o Object, off, n int64) (io.ReadCloser, error) {
 		return nil, changed(size, "unknown", o)
 	case first != off || size >= 0 && last < off+n-1:
 		a.Body.Close()
-		return nil, &failure{err: fmt.Errorf("got bytes %d to %d, want %d to %d: no ranges there?", first, last, off, off+n-1), kind: fault.Data}
+		return nil, bad("got bytes %d to %d, want %d to %d: no ranges there?", first, last, off, off+n-1)
 	}
 	return a.Body, nil
 }

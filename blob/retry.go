@@ -296,7 +296,8 @@ func (r *Remote) try(ctx context.Context, o Object, off, n int64, w io.Writer) (
 		case got == n:
 			return got, nil
 		case err == io.EOF:
-			return got, &failure{err: fmt.Errorf("got %d of %d bytes: %w", got, n, io.ErrUnexpectedEOF), reason: Truncated}
+			err = fmt.Errorf("got %d of %d bytes: %w", got, n, io.ErrUnexpectedEOF)
+			return got, &failure{err: err, reason: Truncated}
 		case err != nil:
 			return got, inBody(tried, err)
 		}

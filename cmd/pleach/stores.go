@@ -68,20 +68,7 @@ func amazon() blob.Driver {
 	}
 	return blob.Driver{
 		Scheme: "s3",
-		Tag: func(as func(any) bool) string {
-			var line s3types.Object
-			var head s3.HeadObjectOutput
-			var read s3.GetObjectOutput
-			for _, c := range []struct {
-				v   any
-				tag **string
-			}{{&line, &line.ETag}, {&read, &read.ETag}, {&head, &head.ETag}} {
-				if as(c.v) && *c.tag != nil {
-					return **c.tag
-				}
-			}
-			return ""
-		},
+		Tag:    amazonTag,
 		BeforeRead: func(as func(any) bool, tag string) error {
 			once(as)
 			var in *s3.GetObjectInput
@@ -102,6 +89,22 @@ func amazon() blob.Driver {
 			return 0, nil
 		},
 	}
+}
+
+// amazonTag is an ETag, in quotation marks as it is sent.
+func amazonTag(as func(any) bool) string {
+	var line s3types.Object
+	var head s3.HeadObjectOutput
+	var read s3.GetObjectOutput
+	for _, c := range []struct {
+		v   any
+		tag **string
+	}{{&line, &line.ETag}, {&read, &read.ETag}, {&head, &head.ETag}} {
+		if as(c.v) && *c.tag != nil {
+			return **c.tag
+		}
+	}
+	return ""
 }
 
 // openGoogle opens a bucket with the credentials of this machine, or with none:
@@ -192,24 +195,7 @@ func microsoft() blob.Driver {
 		Context: func(ctx context.Context) context.Context {
 			return policy.WithRetryOptions(ctx, policy.RetryOptions{MaxRetries: -1})
 		},
-		Tag: func(as func(any) bool) string {
-			var line container.BlobItem
-			var head azure.GetPropertiesResponse
-			var read azure.DownloadStreamResponse
-			var tag *azcore.ETag
-			switch {
-			case as(&line) && line.Properties != nil:
-				tag = line.Properties.ETag
-			case as(&head):
-				tag = head.ETag
-			case as(&read):
-				tag = read.ETag
-			}
-			if tag == nil {
-				return ""
-			}
-			return strings.Trim(string(*tag), `"`) // listed without, read with them
-		},
+		Tag: microsoftTag,
 		BeforeRead: func(as func(any) bool, tag string) error {
 			var o *azure.DownloadStreamOptions
 			if as(&o) && strings.HasPrefix(tag, "0x") {
@@ -231,4 +217,25 @@ func microsoft() blob.Driver {
 			return e.StatusCode, e.RawResponse.Header
 		},
 	}
+}
+
+// microsoftTag is an ETag without quotation marks: it is listed without them and
+// read with them.
+func microsoftTag(as func(any) bool) string {
+	var line container.BlobItem
+	var head azure.GetPropertiesResponse
+	var read azure.DownloadStreamResponse
+	var tag *azcore.ETag
+	switch {
+	case as(&line) && line.Properties != nil:
+		tag = line.Properties.ETag
+	case as(&head):
+		tag = head.ETag
+	case as(&read):
+		tag = read.ETag
+	}
+	if tag == nil {
+		return ""
+	}
+	return strings.Trim(string(*tag), `"`)
 }
