@@ -126,6 +126,9 @@ func sameIDs(t *testing.T, tok *Tokenizer, texts [][]byte, want func(s []byte) [
 
 // realTexts are whole texts of the shared data, and n bytes of Go code.
 func realTexts(t testing.TB, n int) [][]byte {
+	if racing { // ten times as slow
+		n /= 10
+	}
 	texts := [][]byte{goText(t, n)}
 	data := os.Getenv("PLEACH_TESTDATA")
 	if data == "" {
