@@ -28,3 +28,13 @@ func Lock(dir string) (unlock func(), err error) {
 	}
 	return func() { _ = f.Close() }, nil
 }
+
+// lockFile waits for the lock on an open file. Closing the file, or the end of
+// the process, gives it back.
+func lockFile(f *os.File) error {
+	for {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -61,7 +61,8 @@ type dict interface {
 
 type (
 	pathTo  struct{ s *string }   // a file, made absolute
-	pathsTo struct{ s *[]string } // files: one or a list
+	textTo  struct{ s *string }   // a file or a URL
+	pathsTo struct{ s *[]string } // files or URLs: one or a list
 	pair    struct{ x *[2]float64 }
 )
 

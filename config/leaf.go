@@ -39,6 +39,8 @@ func (d *reader) leaf(n *yaml.Node, f *field) (msg, hint string) {
 		return word(s, f)
 	case pathTo:
 		return d.path(s, to.s)
+	case textTo:
+		return d.textPath(s, to.s)
 	case *unit.Sequences:
 		if x, err := unit.Count(s); err == nil { // its key has no other unit
 			*to = unit.Sequences(x)
@@ -185,24 +187,27 @@ func (d *reader) paths(n *yaml.Node, to *[]string) (msg, hint string) {
 		if c.Kind != yaml.ScalarNode || c.Tag == "!!null" {
 			return "got " + describe(c) + ", want a path or a list of them", ""
 		}
-		if msg, hint := d.path(c.Value, &(*to)[i]); msg != "" {
+		if msg, hint := d.textPath(c.Value, &(*to)[i]); msg != "" {
 			return msg, hint
-		}
-		if msg := unbuiltFormat(c.Value); msg != "" {
-			return msg, ""
 		}
 	}
 	return "", ""
 }
 
-// unbuiltFormat says that files of the kind of path cannot be read, or nothing.
-func unbuiltFormat(path string) string {
-	for _, ext := range []string{".parquet", ".arrow", ".gz", ".zst"} {
-		if strings.HasSuffix(strings.ToLower(path), ext) {
-			return fmt.Sprintf("got %q: reading %s files is not yet built", path, ext)
-		}
+// schemes are those of URLs under which documents may lie.
+func schemes() []string { return []string{"s3", "gs", "azblob", "hf"} }
+
+// textPath reads a path, or a URL of documents, which stays as it is.
+func (d *reader) textPath(s string, to *string) (msg, hint string) {
+	scheme, rest, remote := strings.Cut(s, "://")
+	if !remote || !slices.Contains(schemes(), scheme) {
+		return d.path(s, to)
 	}
-	return ""
+	if rest == "" {
+		return fmt.Sprintf("got %q, want a bucket or data set behind it", s), ""
+	}
+	*to = s
+	return "", ""
 }
 
 // path makes a path absolute, from the folder of the recipe.
@@ -213,10 +218,10 @@ func (d *reader) path(s string, to *string) (msg, hint string) {
 		return "got an empty path", ""
 	case strings.IndexByte(s, 0) >= 0:
 		return "got a path with a zero byte", ""
-	case remote && slices.Contains([]string{"s3", "gs", "azblob", "hf"}, scheme):
-		return fmt.Sprintf("got %q: reading %s:// is not yet built", s, scheme), "use a local copy"
+	case remote && slices.Contains(schemes(), scheme):
+		return fmt.Sprintf("got %q, want a path of this machine", s), "pleach get makes a local copy"
 	case remote:
-		return fmt.Sprintf("got %q, want a local path: %s:// is not known", s, scheme), ""
+		return fmt.Sprintf("got %q, want a path or a URL of %s: %s:// is not known", s, strings.Join(schemes(), ", "), scheme), ""
 	case s == "~" || strings.HasPrefix(s, "~/"):
 		return fmt.Sprintf("got %q: a recipe does not expand ~", s), "write the whole path"
 	}

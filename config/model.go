@@ -100,6 +100,13 @@ func atLeast(n, low int) string {
 	return ""
 }
 
+func notNegative(x float64) string {
+	if !(x >= 0) {
+		return fmt.Sprintf("got %v, want a number from 0 on", x)
+	}
+	return ""
+}
+
 func positive(x float64) string {
 	if !(x > 0) {
 		return fmt.Sprintf("got %v, want a number above 0", x)

@@ -18,6 +18,7 @@ import (
 func (d *reader) rules() {
 	d.modelRules()
 	d.sourceRules()
+	d.stageRules()
 	d.trainRules()
 	if d.given("evaluate") && !d.given("evaluate.perplexity") && !d.given("evaluate.tasks") {
 		d.fail(d.near("evaluate.perplexity"), "evaluate.perplexity", "missing", "name a held-out text")
@@ -101,7 +102,49 @@ func (d *reader) sourceRules() {
 		if s.Rows && s.Format == "text" {
 			d.fail(d.near(k+".rows"), k+".rows", "does not go with format text")
 		}
+		if s.Rows && s.Damaged > 0 {
+			d.fail(d.near(k+".damaged"), k+".damaged", "does not go with ready rows", "which row follows would depend on it")
+		}
 	}
+}
+
+// stageRules checks that every mixture reads something that there is.
+func (d *reader) stageRules() {
+	weights := map[string]float64{}
+	total := func() (sum float64) {
+		for _, w := range weights {
+			sum += w
+		}
+		return sum
+	}
+	for _, s := range d.r.Data.Sources {
+		weights[s.Name] = s.Weight
+	}
+	if len(weights) > 0 && total() == 0 {
+		d.fail(d.near("data.sources.0.weight"), "data.sources", "got weights that are all 0, want one above 0")
+	}
+	for i, st := range d.r.Data.Stages {
+		k := fmt.Sprintf("data.stages.%d.weights", i)
+		for _, w := range st.Weights {
+			if _, ok := weights[w.Name]; !ok {
+				d.fail(d.near(k+"."+w.Name), k+"."+w.Name, "is the name of no source", didYouMean(w.Name, d.r.Data.names()))
+				continue
+			}
+			weights[w.Name] = w.Weight
+		}
+		if d.given(k) && total() == 0 {
+			d.fail(d.near(k), k, "got weights that are all 0, want one above 0")
+		}
+	}
+}
+
+// names are those of the sources.
+func (d *Data) names() []string {
+	var all []string
+	for _, s := range d.Sources {
+		all = append(all, s.Name)
+	}
+	return all
 }
 
 // stem names a path: its last folder or file that is no pattern, without

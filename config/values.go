@@ -151,6 +151,8 @@ func (f *field) print() (string, bool) {
 	switch to := f.to.(type) {
 	case pathTo:
 		return quote(*to.s), *to.s != ""
+	case textTo:
+		return quote(*to.s), *to.s != ""
 	case pathsTo:
 		if len(*to.s) == 1 {
 			return quote((*to.s)[0]), true

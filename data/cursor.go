@@ -19,8 +19,11 @@ type Cursor struct {
 	Document  int   `json:"document"`  // index into the block's documents, in the epoch's order
 	Tokens    int64 `json:"tokens"`    // ids taken, with the special ones
 	Documents int64 `json:"documents"` // taken
+	// Since is Tokens when the stage began that the lane is in: a mixture is
+	// kept from there on, not made up for what came before.
+	Since int64 `json:"since,omitempty"`
 	// Skipped counts the documents left out in epoch 0, in the order empty, not
-	// UTF-8, too long.
+	// UTF-8, too long, damaged.
 	Skipped [reasons]int64 `json:"skipped"`
 }
 
@@ -62,8 +65,9 @@ func (r *reader) next(c *scratch) (Document, bool, error) {
 		}
 		if !r.listed {
 			var err error
+			before := c.clock.enter(Reading)
 			r.refs, err = r.documents(r.seed, r.at.Epoch, r.blocks[r.at.Block], r.shuffled)
-			if err != nil {
+			if c.clock.enter(before); err != nil {
 				return Document{}, false, err
 			}
 			r.listed = true
@@ -86,15 +90,23 @@ func (r *reader) next(c *scratch) (Document, bool, error) {
 	}
 }
 
+// taken is the ids taken since the stage began.
+func (r *reader) taken() int64 { return r.at.Tokens - r.at.Since }
+
+// spent reports whether the lane has found that it has read the source as often
+// as it may.
+func (r *reader) spent() bool { return r.Epochs > 0 && float64(r.at.Epoch) >= r.Epochs }
+
 // quota is the blocks the lane may read in its epoch; nil when it has read as
 // many epochs as it may. Of a broken last epoch it reads that part of its
 // blocks, rounded down.
 func (r *reader) quota() []int {
 	left := math.Inf(1)
 	if r.Epochs > 0 {
-		if left = r.Epochs - float64(r.at.Epoch); left <= 0 {
-			return nil
-		}
+		left = r.Epochs - float64(r.at.Epoch)
+	}
+	if left <= 0 {
+		return nil
 	}
 	blocks := r.deal(r.seed, r.at.Epoch, r.lane)
 	if left < 1 {

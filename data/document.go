@@ -8,22 +8,27 @@ import (
 	"errors"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"pleach/data/frame"
 	"pleach/internal/fault"
 )
 
 // A Document is a text or a list of ids, as it lies in a file: without special
 // tokens of ours.
 type Document struct {
-	ID   string  // what its id field says, else FILE:LINE, or FILE where that is the document
+	// ID is what its id field says, else FILE:LINE, FILE@BYTE in a file of more than
+	// 256 MiB, in which lines are not counted, FILE:ROW in a table, or FILE where that
+	// is the document.
+	ID   string
 	Text []byte  // UTF-8; nil if it came as ids
 	IDs  []int32 // nil if it came as text
 	Mask []uint8 // 0 or 1 for each id, 1: counts as a target; nil: all do
+
+	encoded bool // the ids are those of a text
 }
 
 // A reason says why a document is skipped when it is read.
@@ -33,12 +38,13 @@ const (
 	empty   reason = iota // no text, no ids, or space only
 	notUTF8               // or half a surrogate pair in a JSON string
 	tooLong
+	damaged // no JSON, or not what the recipe says; an error unless some may be left out
 	reasons
 	none = reasons
 )
 
 func (r reason) String() string {
-	return [...]string{"empty", "not UTF-8", "longer than 256 MiB"}[r]
+	return [...]string{"empty", "not UTF-8", "longer than 256 MiB", "damaged"}[r]
 }
 
 // longest is the longest document: a document is in memory whole, as text and
@@ -59,51 +65,72 @@ type scratch struct {
 	ids       []int32
 	mask      []uint8
 	open      object
-	name      string
+	file      *file // that is open
+	rows      rows
+	clock     *clock
 }
 
 func (c *scratch) close() {
 	if c.open != nil {
 		c.open.Close()
 	}
-	c.open, c.name = nil, ""
+	c.open, c.file = nil, nil
 }
 
 // raw is the bytes of a document; they are valid until the next call.
 func (s *source) raw(r ref, c *scratch) ([]byte, error) {
+	defer c.clock.enter(c.clock.enter(Reading))
 	f := &s.files[r.file]
-	if c.name != f.name || c.open == nil {
+	if c.file != f || c.open == nil {
 		c.close()
 		o, err := s.open(f)
 		if err != nil {
 			return nil, err
 		}
-		c.open, c.name = o, f.name
+		c.open, c.file = o, f
 	}
 	c.raw = slices.Grow(c.raw[:0], int(r.n))[:r.n]
-	return c.raw, readAt(c.open, f.name, c.raw, r.off)
-}
-
-// open opens a file, which must be as long as it was at the start.
-func (s *source) open(f *file) (object, error) {
-	o, err := s.store.open(f.name)
-	if err != nil {
-		return nil, err
+	err := readAt(c.open, f.name, c.raw, r.off)
+	if f.packed != frame.None && isDamage(err) {
+		err = &damage{err}
 	}
-	if o.Size() != f.size {
-		o.Close()
-		return nil, fault.Dataf("data: %s has changed since the start: got %d bytes, want %d",
-			f.name, o.Size(), f.size)
-	}
-	return o, nil
+	return c.raw, err
 }
 
 // read returns a document, or why it is skipped. What it holds is valid until
 // the next call with the same scratch.
 func (s *source) read(r ref, c *scratch) (Document, reason, error) {
+	defer c.clock.enter(c.clock.enter(Parsing))
+	d, why, err := s.readSound(r, c)
+	if harm := (*damage)(nil); s.Damaged > 0 && errors.As(err, &harm) {
+		s.example(harm.Error(), damaged)
+		return Document{ID: s.where(r)}, damaged, nil
+	}
+	return d, why, err
+}
+
+// damage is an error about the bytes of one document.
+type damage struct{ error }
+
+func (e *damage) Unwrap() error { return e.error }
+
+// isDamage reports whether the bytes are to blame for an error, rather than how
+// they are reached.
+func isDamage(err error) bool { return errors.Is(err, fault.Data) && !errors.Is(err, fault.Machine) }
+
+// readSound is read of what must not be damaged.
+func (s *source) readSound(r ref, c *scratch) (Document, reason, error) {
+	if s.parts != nil {
+		return s.token(r, c)
+	}
 	f := &s.files[r.file]
-	if r.n > longest {
+	switch {
+	case r.n < 0:
+		return Document{ID: s.where(r)}, damaged, nil
+	case r.n > longest:
 		return Document{ID: s.where(r)}, tooLong, nil
+	case isTable(f.format):
+		return s.row(r, c)
 	}
 	b, err := s.raw(r, c)
 	if err != nil {
@@ -132,136 +159,29 @@ func textOrEmpty(b []byte) reason {
 	return none
 }
 
-// parse reads a line of JSONL.
-func (s *source) parse(r ref, line []byte, c *scratch) (Document, reason, error) {
-	v, err := s.values(line)
-	if err != nil {
-		off := 0
-		if e := (*syntaxError)(nil); errors.As(err, &e) {
-			off = e.off
-		}
-		return Document{}, none, s.bad(r, int64(off), "%w", err)
-	}
-	if string(v.mask) == "null" {
-		v.mask = nil
-	}
-	d := Document{ID: s.id(r, v.id)}
-	if v.text == nil {
-		return d, none, s.bad(r, 0, "no field %q: the line has %s", s.Field, strings.Join(v.keys, ", "))
-	}
-	switch v.text[0] {
-	case '"':
-		if v.mask != nil {
-			return d, none, s.bad(r, 0, "field %q masks field %q, which is text: want a list of ids",
-				s.Mask, s.Field)
-		}
-		t, ok := unquote(c.text[:0], v.text)
-		if !ok {
-			return d, notUTF8, nil
-		}
-		if d.Text = t; len(t) > 0 && &t[0] != &v.text[1] {
-			c.text = t
-		}
-		return d, textOrEmpty(t), nil
-	case '[':
-		return s.ids(r, d, v, c)
-	case 'n':
-		return d, empty, nil
-	}
-	return d, none, s.bad(r, 0, "field %q: got %.20s, want a text or a list of ids", s.Field, v.text)
-}
-
-// values are the fields of a line that matter.
-type values struct {
-	text, id, mask []byte // nil: absent
-	keys           []string
-}
-
-func (s *source) values(line []byte) (values, error) {
-	var v values
-	if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("[")) {
-		text, err := parseValue(line)
-		v.text = text
-		return v, err
-	}
-	var twice string
-	err := parseObject(line, func(key string, raw []byte) {
-		for _, want := range []struct {
-			name string
-			dst  *[]byte
-		}{{s.Field, &v.text}, {s.ID, &v.id}, {s.Mask, &v.mask}} {
-			if want.name == key && key != "" {
-				if *want.dst != nil {
-					twice = key
-				}
-				*want.dst = raw
-			}
-		}
-		if len(v.keys) < 16 {
-			v.keys = append(v.keys, key)
-		}
-	})
-	if err == nil && twice != "" {
-		err = errors.New("field " + strconv.Quote(twice) + " twice")
-	}
-	return v, err
-}
-
-// ids reads a document that came as ids.
-func (s *source) ids(r ref, d Document, v values, c *scratch) (Document, reason, error) {
-	limit := int64(math.MaxInt32) + 1
-	if s.vocabulary > 0 {
-		limit = int64(s.vocabulary)
-	}
-	ids, i, raw := parseInts(c.ids[:0], v.text, limit)
-	if c.ids = ids; i >= 0 {
-		return d, none, s.bad(r, 0, "field %q: id %d is %.24s, want a whole number from 0 to %d",
-			s.Field, i, raw, limit-1)
-	}
-	d.IDs = ids
-	if v.mask != nil {
-		if v.mask[0] != '[' {
-			return d, none, s.bad(r, 0, "field %q: got %.20s, want a list of 0 and 1", s.Mask, v.mask)
-		}
-		m, i, raw := parseInts(c.mask[:0], v.mask, 2)
-		if c.mask = m; i >= 0 {
-			return d, none, s.bad(r, 0, "field %q: entry %d is %.20s, want 0 or 1", s.Mask, i, raw)
-		}
-		if len(m) != len(ids) {
-			return d, none, s.bad(r, 0, "field %q has %d entries, field %q %d: want as many",
-				s.Mask, len(m), s.Field, len(ids))
-		}
-		d.Mask = m
-	}
-	if len(ids) == 0 {
-		return d, empty, nil
-	}
-	return d, none, nil
-}
-
-// id is the name of a document: the id field if there is one, else its place.
-func (s *source) id(r ref, raw []byte) string {
-	if len(raw) > 0 && raw[0] == '"' {
-		if name, ok := unquote(nil, raw); ok && len(name) > 0 {
-			return string(name)
-		}
-	} else if len(raw) > 0 && raw[0] != 'n' {
-		return string(raw)
-	}
-	return s.where(r)
-}
-
 // where is FILE:LINE of a document, or FILE where that is the document.
 func (s *source) where(r ref) string {
 	f := &s.files[r.file]
-	if f.format == formatText {
+	switch {
+	case f.format == formatText || r.n < 0:
 		return f.name
+	case isTable(f.format):
+		return f.name + ":" + strconv.FormatInt(r.off+1, 10)
+	}
+	if r.line == 0 && !f.counted() {
+		return f.name + "@" + strconv.FormatInt(r.off, 10)
 	}
 	if r.line == 0 {
 		r.line = s.line(r)
 	}
 	return f.name + ":" + strconv.FormatInt(r.line, 10)
 }
+
+// counted reports whether documents are named by lines: to count them, all in
+// front must be read.
+func (f *file) counted() bool { return !f.bare && f.size <= countedSize && f.tag == "" }
+
+var countedSize int64 = 256 << 20 // tests set it
 
 // line is the line number of a document, 0 if the file cannot be read.
 func (s *source) line(r ref) int64 {
@@ -275,10 +195,17 @@ func (s *source) line(r ref) int64 {
 	return n
 }
 
-// bad is an error about a document, off bytes into it.
+// bad is an error about a document, off bytes into it. It names the line too,
+// which takes time in a long file, unless it may be one of many.
 func (s *source) bad(r ref, off int64, format string, args ...any) error {
-	return fault.Dataf("data: %s (byte %d): "+format,
-		append([]any{s.where(r), r.off + off}, args...)...)
+	if isTable(s.files[r.file].format) {
+		return &damage{fault.Dataf("data: %s: "+format, append([]any{s.where(r)}, args...)...)}
+	}
+	if r.line == 0 && s.Damaged == 0 {
+		r.line = s.line(r)
+	}
+	return &damage{fault.Dataf("data: %s (byte %d): "+format,
+		append([]any{s.where(r), r.off + off}, args...)...)}
 }
 
 // Documents reads a source once, in file order, for evaluation and for training
@@ -288,13 +215,20 @@ func (s *source) bad(r ref, off int64, format string, args ...any) error {
 // Weight, Rows and Epochs do not matter.
 func Documents(src Source) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		s, err := newSource(src, 1, 0)
+		s, err := newSource(src, 1, 0, "")
 		if err != nil {
 			yield(Document{}, err)
 			return
 		}
-		seen := false
+		defer s.close()
+		seen, harmed := false, int64(0)
 		err = s.each(0, s.size, func(d Document, why reason) bool {
+			if why == damaged {
+				if harmed++; harmed > s.Damaged {
+					yield(Document{}, s.tooDamaged(harmed))
+					return false
+				}
+			}
 			if why != none {
 				s.skip(d.ID, why.String())
 				return true
@@ -313,6 +247,14 @@ func Documents(src Source) iter.Seq2[Document, error] {
 }
 
 var errStop = errors.New("stop")
+
+// tooDamaged says that more documents are damaged than may be left out.
+func (s *source) tooDamaged(n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fault.Dataf("data: source %s: %d documents are damaged, want at most %d; the first: %s",
+		s.Name, n, s.Damaged, s.examples[damaged.String()])
+}
 
 // each calls visit with every document that starts in [lo,hi), in file order,
 // and with those skipped and why.

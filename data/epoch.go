@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"pleach/internal/fault"
 )
@@ -46,19 +47,25 @@ const (
 // For ready rows an id but the first of each row counts.
 func (l *Loader) Epoch() (Epoch, error) {
 	s := l.sources[0]
-	if l.shares[0] == 0 {
+	share := l.stages[0].shares[0]
+	if share == 0 {
 		return Epoch{}, fault.Configf("data: an epoch is one of the first source, %s: "+
 			"got weight 0, want more", s.Name)
 	}
-	e, ok := l.cached()
-	if !ok {
+	var e Epoch
+	name := l.cacheFile("epoch", 0)
+	if !recall(name, &e) || e.SourceTokens <= 0 {
 		var err error
 		if e, err = l.count(exactBelow, samplePart); err != nil {
 			return e, err
 		}
-		l.keep(e)
+		keep(name, e)
 	}
-	e.Tokens = int64(math.Round(float64(e.SourceTokens) / l.shares[0]))
+	e.Source = s.Name
+	l.mu.Lock()
+	l.counted = e
+	l.mu.Unlock()
+	e.Tokens = int64(math.Round(float64(e.SourceTokens) / share))
 	return e, nil
 }
 
@@ -68,8 +75,8 @@ func (l *Loader) count(limit, part int64) (Epoch, error) {
 	s := l.sources[0]
 	e := Epoch{Source: s.Name, Exact: s.size < limit}
 	if s.Rows {
-		refs, err := s.all()
-		e.Documents, e.Exact = int64(len(refs)), true
+		n, err := s.readyRows()
+		e.Documents, e.Exact = n, true
 		e.SourceTokens = e.Documents * int64(l.spec.Sequence)
 		return e, err
 	}
@@ -98,47 +105,47 @@ type tallies struct{ documents, tokens, bytes int64 }
 // tally sums over the documents that start in parts ranges of part bytes, the
 // first at 0 and each step after the one before.
 func (l *Loader) tally(parts int64, step float64, part int64) (tallies, error) {
-	ctx, cancel := context.WithCancelCause(l.closing)
+	s := l.sources[0].bare()
+	defer s.close()
+	var sum tallies
+	var mu sync.Mutex
+	err := spread(l.closing, int(parts), func() *lane { return &lane{spec: &l.spec, enc: l.enc} },
+		func(n *lane, i int) error {
+			lo := int64(float64(i) * step)
+			t, err := n.tally(s, lo, lo+part)
+			mu.Lock()
+			defer mu.Unlock()
+			sum.documents += t.documents
+			sum.tokens += t.tokens
+			sum.bytes += t.bytes
+			return err
+		})
+	if closed := l.closed(); closed != nil {
+		err = closed
+	}
+	return sum, err
+}
+
+// spread calls work for 0 … parts−1 with all processors, each of which has a lane
+// of its own, until one fails or ctx ends, and returns why.
+func spread(ctx context.Context, parts int, fresh func() *lane, work func(n *lane, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var (
-		mu  sync.Mutex
-		wg  sync.WaitGroup
-		sum tallies
-	)
-	todo := make(chan int64)
-	for range runtime.GOMAXPROCS(0) {
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(parts, runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
-			n := lane{spec: &l.spec, enc: l.enc}
+			n := fresh()
 			defer n.close()
-			for i := range todo {
-				lo := int64(float64(i) * step)
-				t, err := n.tally(l.sources[0], lo, lo+part)
-				if err != nil {
+			for i := next.Add(1) - 1; i < int64(parts) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := work(n, int(i)); err != nil {
 					cancel(err)
-					return
 				}
-				mu.Lock()
-				sum.documents += t.documents
-				sum.tokens += t.tokens
-				sum.bytes += t.bytes
-				mu.Unlock()
 			}
 		})
 	}
-feed:
-	for i := range parts {
-		select {
-		case todo <- i:
-		case <-ctx.Done():
-			break feed
-		}
-	}
-	close(todo)
 	wg.Wait()
-	if err := l.closed(); err != nil {
-		return sum, err
-	}
-	return sum, context.Cause(ctx)
+	return context.Cause(ctx)
 }
 
 // tally sums over the documents that start in [lo,hi).
@@ -153,10 +160,7 @@ func (n *lane) tally(s *source, lo, hi int64) (tallies, error) {
 		if err != nil {
 			return t, err
 		}
-		t.bytes += r.n
-		if s.files[r.file].format != formatText {
-			t.bytes++ // its newline
-		}
+		t.bytes += s.takes(r)
 		if why != none {
 			continue
 		}
@@ -170,44 +174,42 @@ func (n *lane) tally(s *source, lo, hi int64) (tallies, error) {
 	return t, nil
 }
 
-// cacheFile names the count of the first source by all that it depends on.
-func (l *Loader) cacheFile() string {
+// cacheFile names a count of a source by all that it depends on.
+func (l *Loader) cacheFile(what string, source int) string {
 	if l.spec.Cache == "" || l.spec.Tokenizer == "" {
 		return ""
 	}
 	f := l.Fingerprint()
-	p := f.Sources[0]
+	p := f.Sources[source]
 	p.Name, p.Weight, p.Epochs = "", 0, 0 // do not change the count
 	key := fmt.Sprintf("1 %q %q %+v", f.Tokenizer, f.Special, p)
 	if p.Rows {
 		key += fmt.Sprint(f.Sequence)
 	}
 	h := sha256.Sum256([]byte(key))
-	return filepath.Join(l.spec.Cache, "epoch-"+hex.EncodeToString(h[:8])+".json")
+	return filepath.Join(l.spec.Cache, what+"-"+hex.EncodeToString(h[:8])+".json")
 }
 
-func (l *Loader) cached() (e Epoch, ok bool) {
-	name := l.cacheFile()
+// recall reads what keep has written.
+func recall(name string, into any) bool {
 	if name == "" {
-		return e, false
+		return false
 	}
 	b, err := os.ReadFile(name)
-	ok = err == nil && json.Unmarshal(b, &e) == nil && e.SourceTokens > 0
-	e.Source = l.sources[0].Name
-	return e, ok
+	return err == nil && json.Unmarshal(b, into) == nil
 }
 
-// keep writes a count where cached finds it: whole or not at all.
-func (l *Loader) keep(e Epoch) {
-	name := l.cacheFile()
+// keep writes a count where recall finds it: whole or not at all.
+func keep(name string, count any) {
 	if name == "" {
 		return
 	}
-	b, err := json.Marshal(e)
-	if err != nil || os.MkdirAll(l.spec.Cache, 0o777) != nil {
+	dir := filepath.Dir(name)
+	b, err := json.Marshal(count)
+	if err != nil || os.MkdirAll(dir, 0o777) != nil {
 		return
 	}
-	f, err := os.CreateTemp(l.spec.Cache, "epoch-*.tmp")
+	f, err := os.CreateTemp(dir, "count-*.tmp")
 	if err != nil {
 		return
 	}

@@ -85,7 +85,7 @@ func TestScan(t *testing.T) {
 		"one.json":  "{\n\"a\": 1\n}\n",
 	})
 	at := func(name string) string { return filepath.Join(dir, name) }
-	r, err := Scan([]string{at("mix"), at("papers.json"), at("ids.jsonl"), at("odd.jsonl"), at("one.json")})
+	r, err := Scan([]string{at("mix"), at("papers.json"), at("ids.jsonl"), at("odd.jsonl"), at("one.json")}, Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestScan(t *testing.T) {
 			t.Errorf("%v: Documents has %d, Scan %d", f.Source, n, f.Documents)
 		}
 	}
-	if _, err := Scan([]string{at("mix/d.png")}); err == nil || !strings.Contains(err.Error(), "skipped 1 image (") {
+	if _, err := Scan([]string{at("mix/d.png")}, Access{}); err == nil || !strings.Contains(err.Error(), "skipped 1 image (") {
 		t.Errorf("nothing but an image: got %v", err)
 	}
 }

@@ -165,15 +165,22 @@ func (p *parser) object(depth int, visit func(key string, raw []byte)) error {
 	}
 }
 
-func (p *parser) array(depth int) error {
+func (p *parser) array(depth int) error { return p.elements(depth, nil) }
+
+// elements calls visit, if there is one, with each value of a list.
+func (p *parser) elements(depth int, visit func(raw []byte)) error {
 	p.i++
 	if p.space(); p.at(']') {
 		return nil
 	}
 	for {
 		p.space()
+		v := p.i
 		if err := p.value(depth + 1); err != nil {
 			return err
+		}
+		if visit != nil {
+			visit(p.b[v:p.i])
 		}
 		if p.space(); p.at(']') {
 			return nil

@@ -37,7 +37,9 @@ type Span struct {
 // in, and how many ids of it have been served.
 type laneState struct {
 	rows   int64
-	offset int
+	offset int // of whole documents: how many rows of the window
+	stage  int // in which the document, or the window, was chosen
+	padded int64
 	before []Cursor // by source; not written to once made
 }
 
@@ -46,13 +48,15 @@ type lane struct {
 	spec    *Spec
 	enc     Encoder
 	number  int
-	shares  []float64
+	stages  []stage
 	readers []reader
 	dead    []bool // sources exhausted for this lane
+	changed bool   // the files may be others than those of the state
 	c       scratch
 
 	rows   int64
-	before []Cursor // before the document in hand
+	stage  int      // in which the document in hand was chosen
+	before []Cursor // before it
 	doc    Document
 	source int
 	ids    []int32 // of the document in hand, with special ids
@@ -63,27 +67,32 @@ type lane struct {
 
 func newLane(l *Loader, number int, at laneState) *lane {
 	n := &lane{
-		spec: &l.spec, enc: l.enc, number: number, shares: l.shares, rows: at.rows,
-		dead: make([]bool, len(l.sources)),
+		spec: &l.spec, enc: l.enc, number: number, stages: l.stages, rows: at.rows,
+		stage: at.stage, dead: make([]bool, len(l.sources)), changed: l.accept,
 	}
+	n.c.clock = newClock(l.spec.Times)
 	for i, s := range l.sources {
 		n.readers = append(n.readers, reader{
 			source: s, seed: l.spec.Seed, lane: number, shuffled: l.spec.Shuffle != "none",
 			at: at.before[i], note: s.example,
 		})
+		n.dead[i] = n.readers[i].spent()
 	}
 	return n
 }
 
-// resume takes up the document that was being served.
+// resume takes up the document that was being served. Even if its first id comes
+// next it is taken here, in the stage in which it was chosen.
 func (n *lane) resume(offset int) error {
-	if offset == 0 {
+	if n.rows == 0 && offset == 0 {
 		return nil
 	}
-	if err := n.load(); err != nil {
+	if err := n.take(); err != nil {
 		return err
 	}
-	if offset >= len(n.ids) {
+	if n.changed && offset >= len(n.ids) {
+		offset = len(n.ids)
+	} else if offset >= len(n.ids) {
 		return fault.Statef("data: lane %d: document %s has %d ids, want more than %d: "+
 			"the state is damaged or of other documents", n.number, n.doc.ID, len(n.ids), offset)
 	}
@@ -91,16 +100,18 @@ func (n *lane) resume(offset int) error {
 	return nil
 }
 
-func (n *lane) state() laneState { return laneState{n.rows, n.off, n.before} }
+func (n *lane) state() laneState {
+	return laneState{rows: n.rows, offset: n.off, stage: n.stage, before: n.before}
+}
+
+func (n *lane) watch() *clock { return n.c.clock }
 
 func (n *lane) close() { n.c.close() }
 
 // row is the next row of the lane; io.EOF when its sources are exhausted.
 func (n *lane) row() (Row, error) {
 	T := n.spec.Sequence
-	r := newRow(T)
-	r.Lane = n.number
-	r.Index = int64(n.number) + n.rows*int64(n.spec.Lanes)
+	r := n.newRow()
 	for i := 0; i <= T; {
 		if n.off == len(n.ids) {
 			if err := n.load(); err != nil {
@@ -117,6 +128,16 @@ func (n *lane) row() (Row, error) {
 	n.rows++
 	return r, nil
 }
+
+// newRow is the next row of the lane, without its ids.
+func (n *lane) newRow() Row {
+	r := newRow(n.spec.Sequence)
+	r.Lane, r.Index = n.number, n.index()
+	return r
+}
+
+// index is g of the next row of the lane.
+func (n *lane) index() int64 { return int64(n.number) + n.rows*int64(n.spec.Lanes) }
 
 func newRow(T int) Row {
 	all := make([]int32, 3*T+1)
@@ -145,12 +166,36 @@ func (r *Row) put(i, k, off int, mask []uint8, joined bool) {
 	}
 }
 
-// load takes the next document of the lane in hand.
+// load takes the next document of the lane in hand, in the stage of the row that
+// it is for.
 func (n *lane) load() error {
-	before := make([]Cursor, len(n.readers))
+	n.advance()
+	return n.take()
+}
+
+// cursors is where the lane is in each source, after the document in hand.
+func (n *lane) cursors() []Cursor {
+	at := make([]Cursor, len(n.readers))
 	for i := range n.readers {
-		before[i] = n.readers[i].at
+		at[i] = n.readers[i].at
 	}
+	return at
+}
+
+// advance enters the stage of the next row.
+func (n *lane) advance() {
+	if s := stageOf(n.stages, n.index()); s != n.stage {
+		n.stage = s
+		for i := range n.readers {
+			at := &n.readers[i].at
+			at.Since = at.Tokens
+		}
+	}
+}
+
+// take takes the next document in hand, in the stage that the lane is in.
+func (n *lane) take() error {
+	before := n.cursors()
 	for {
 		s := n.pick()
 		if s < 0 {
@@ -179,25 +224,26 @@ func (n *lane) load() error {
 // pick is the source with the largest deficit, the first among equals, −1 if all
 // are exhausted:
 //
-//	deficit[s] = share[s] · Σ tokens − tokens[s]
+//	deficit[s] = share[s] · Σ tokens − tokens[s], tokens since the stage began
 //
 // over the sources that still have documents, so that those keep the proportions
 // of their weights when another one ends.
 func (n *lane) pick() int {
+	shares := n.stages[n.stage].shares
 	total, sum := int64(0), 0.0
 	for s := range n.readers {
-		if !n.dead[s] && n.shares[s] > 0 {
-			total += n.readers[s].at.Tokens
-			sum += n.shares[s]
+		if !n.dead[s] && shares[s] > 0 {
+			total += n.readers[s].taken()
+			sum += shares[s]
 		}
 	}
 	best, most := -1, 0.0
 	for s := range n.readers {
-		if n.dead[s] || n.shares[s] == 0 {
+		if n.dead[s] || shares[s] == 0 {
 			continue
 		}
-		want := float64(n.shares[s] / sum * float64(total))
-		if d := want - float64(n.readers[s].at.Tokens); best < 0 || d > most {
+		want := float64(shares[s] / sum * float64(total))
+		if d := want - float64(n.readers[s].taken()); best < 0 || d > most {
 			best, most = s, d
 		}
 	}
@@ -209,27 +255,19 @@ func (n *lane) pick() int {
 // came with these get no second one. A mask goes on over the id added at the
 // end, which counts if the last id does, and does not over that at the start.
 func (n *lane) encode(d Document) error {
-	p, first, last := n.spec, d.IDs == nil, d.IDs == nil
+	defer n.c.clock.enter(n.c.clock.enter(Encoding))
+	p, first, last := n.spec, true, true
 	ids := n.buf[:0]
-	if d.IDs != nil {
+	if d.IDs != nil && !d.encoded {
 		first, last = d.IDs[0] != p.BOS, d.IDs[len(d.IDs)-1] != p.EOS
 	}
 	first = first && p.AddBOS
 	if first {
 		ids = append(ids, p.BOS)
 	}
-	if d.IDs != nil {
-		ids = append(ids, d.IDs...)
-	} else if n.enc == nil {
-		return fault.Configf("data: %s is text: want a tokenizer", d.ID)
-	} else {
-		ids = n.enc.Encode(ids, d.Text)
-		if e, ok := n.enc.(interface{ Err() error }); ok && e.Err() != nil {
-			return fmt.Errorf("data: %s: %w", d.ID, e.Err())
-		}
-		if err := n.check(ids); err != nil {
-			return err
-		}
+	ids, err := n.append(ids, d)
+	if err != nil {
+		return err
 	}
 	if last {
 		ids = append(ids, p.EOS)
@@ -248,16 +286,38 @@ func (n *lane) encode(d Document) error {
 	return nil
 }
 
+// append appends the ids of a document, without special ones.
+func (n *lane) append(ids []int32, d Document) ([]int32, error) {
+	if d.IDs != nil {
+		return append(ids, d.IDs...), n.check(d, d.IDs)
+	}
+	if n.enc == nil {
+		return nil, fault.Configf("data: %s is text: want a tokenizer", d.ID)
+	}
+	from := len(ids)
+	ids = n.enc.Encode(ids, d.Text)
+	if e, ok := n.enc.(interface{ Err() error }); ok && e.Err() != nil {
+		return nil, fmt.Errorf("data: %s: %w", d.ID, e.Err())
+	}
+	return ids, n.check(d, ids[from:])
+}
+
+// bare is the ids of a document, without special ones, until the next call.
+func (n *lane) bare(d Document) (_ []int32, err error) {
+	n.buf, err = n.append(n.buf[:0], d)
+	return n.buf, err
+}
+
 // check refuses ids that the model has no row for: they come from a tokenizer
 // that is not the model's.
-func (n *lane) check(ids []int32) error {
+func (n *lane) check(d Document, ids []int32) error {
 	if n.spec.Vocabulary == 0 {
 		return nil
 	}
 	for i, id := range ids {
 		if id < 0 || int(id) >= n.spec.Vocabulary {
 			return fault.Configf("data: %s: the tokenizer gives id %d at %d, want 0 … %d: "+
-				"it is not the tokenizer of the model", n.doc.ID, id, i, n.spec.Vocabulary-1)
+				"it is not the tokenizer of the model", d.ID, id, i, n.spec.Vocabulary-1)
 		}
 	}
 	return nil

@@ -30,6 +30,8 @@ type Spec struct {
 	Sources  []Source
 	Shuffle  string // "window" (default): documents of a block are shuffled; "none": file order
 	Joined   bool   // documents: joined; otherwise they are masked from each other
+	Whole    bool   // documents that fit into a row are not cut; what they leave free is padded
+	Stages   []Stage
 
 	BOS, EOS   int32
 	AddBOS     bool   // each document starts with BOS
@@ -39,6 +41,7 @@ type Spec struct {
 	Rank, Ranks int    // d of R, R divides Lanes; 0 Ranks: 1
 	Cache       string // a folder where counts may be kept; "": none
 	Ahead       int    // rows that each lane is ahead; 0: 4
+	Times       *Times // adds up what the lanes do; nil: nobody wants to know
 }
 
 // A Loader makes the rows of a run. Its methods may be called by several
@@ -47,13 +50,15 @@ type Loader struct {
 	spec    Spec
 	enc     Encoder
 	sources []*source
-	shares  []float64
+	stages  []stage // the first one begins with row 0
 
-	mu     sync.Mutex
-	served int64       // rows of this rank
-	lanes  []laneState // of this rank: lane Rank + i·Ranks, after the rows served
-	crew   *crew       // nil: nobody works ahead
-	err    error       // the end, or what went wrong
+	mu      sync.Mutex
+	served  int64       // rows of this rank
+	lanes   []laneState // of this rank: lane Rank + i·Ranks, after the rows served
+	crew    *crew       // nil: nobody works ahead
+	accept  bool        // a state may be of files that have changed since
+	counted Epoch       // of the first source, once somebody has asked
+	err     error       // the end, or what went wrong
 
 	closing context.Context
 	cancel  context.CancelFunc
@@ -63,7 +68,7 @@ type Loader struct {
 // Errors are fault.Config where the spec is to blame, fault.Data where files are.
 // A text is first tokenized by [Loader.Next]. enc may be nil if all documents
 // come as ids.
-func Open(spec Spec, enc Encoder) (*Loader, error) {
+func Open(spec Spec, enc Encoder) (_ *Loader, err error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
@@ -73,11 +78,17 @@ func Open(spec Spec, enc Encoder) (*Loader, error) {
 	}
 	l := &Loader{spec: spec, enc: enc}
 	l.spec.Sources = named
+	defer func() {
+		if err != nil {
+			l.closeSources()
+		}
+	}()
 	for i, src := range named {
-		s, err := newSource(src, spec.Lanes, spec.Vocabulary)
+		s, err := newSource(src, spec.Lanes, spec.Vocabulary, spec.Tokenizer)
 		if err != nil {
 			return nil, err
 		}
+		l.sources = append(l.sources, s)
 		if err := s.check(enc != nil); err != nil {
 			return nil, err
 		}
@@ -86,12 +97,11 @@ func Open(spec Spec, enc Encoder) (*Loader, error) {
 				"of %d lanes", s.Name, s.size, s.blocks, spec.Lanes)
 		}
 		s.key = itoa(int64(i))
-		l.sources = append(l.sources, s)
 	}
-	if err := checkReady(l.sources); err != nil {
+	if err := checkReady(l.sources, &l.spec); err != nil {
 		return nil, err
 	}
-	if l.shares, err = shares(l.sources); err != nil {
+	if l.stages, err = stages(l.sources, spec.Stages); err != nil {
 		return nil, err
 	}
 	l.lanes = l.fresh()
@@ -149,7 +159,8 @@ func (l *Loader) fresh() []laneState {
 // io.EOF. Lanes do not end together, so ranks do not either: the first one to
 // end ends the run.
 //
-// With any other error Next returns no rows and serves none, now and later.
+// Rows behind which more documents are damaged than a source's Damaged allows are
+// an error. With any other error Next returns no rows and serves none, now and later.
 func (l *Loader) Next(batch int) ([]Row, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,9 +198,27 @@ func (l *Loader) Next(batch int) ([]Row, error) {
 		rows = append(rows, it.row)
 		after[n] = it.after
 	}
+	if err := l.checkDamage(after); err != nil {
+		l.err = err
+		return nil, err
+	}
 	l.served += int64(len(rows))
 	l.lanes = after
 	return rows, l.err
+}
+
+// checkDamage refuses rows behind which more documents are damaged than may be.
+func (l *Loader) checkDamage(after []laneState) error {
+	for i, s := range l.sources {
+		var n int64
+		for _, at := range after {
+			n += at.before[i].Skipped[damaged]
+		}
+		if n > s.Damaged {
+			return s.tooDamaged(n)
+		}
+	}
+	return nil
 }
 
 func (l *Loader) closed() error {
@@ -206,6 +235,13 @@ func (l *Loader) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stop()
+	l.closeSources()
+}
+
+func (l *Loader) closeSources() {
+	for _, s := range l.sources {
+		s.close()
+	}
 }
 
 func (l *Loader) stop() {
@@ -232,9 +268,9 @@ type item struct {
 
 // producer is a lane of documents or of ready rows.
 type producer interface {
-	resume(offset int) error
 	row() (Row, error)
 	state() laneState
+	watch() *clock
 	close()
 }
 
@@ -272,7 +308,9 @@ func (l *Loader) work(
 			p, it.err = l.producer(number, at)
 		}
 		if it.err == nil {
+			p.watch().start()
 			it.row, it.err = p.row()
+			p.watch().stop()
 			it.after = p.state()
 		}
 		<-slots
@@ -292,6 +330,9 @@ func (l *Loader) producer(number int, at laneState) (producer, error) {
 		return newReady(l, number, at)
 	}
 	n := newLane(l, number, at)
+	if l.spec.Whole {
+		return newPacker(n, at)
+	}
 	return n, n.resume(at.offset)
 }
 

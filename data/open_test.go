@@ -23,7 +23,7 @@ func TestOpenErrors(t *testing.T) {
 	dir := write(t, map[string]string{
 		"a.txt": "some text", "b.jsonl": `{"text":"some text"}`, "none/x.png": "\x89PNG\r\n\x1a\n",
 		"none/y.png": "\x89PNG\r\n\x1a\n", "none/bad.txt": "caf\xe9", "blank/l.jsonl": "{\"text\":\" \"}\n",
-		"c.jsonl.gz": "\x1f\x8b\x08", "latin/a.txt": strings.Repeat("a", 9000) + "\xe9",
+		"c.jsonl.gz": "\x1f\x8b\x08\x00garbage", "latin/a.txt": strings.Repeat("a", 9000) + "\xe9",
 	})
 	if err := os.Mkdir(filepath.Join(dir, "void"), 0o777); err != nil {
 		t.Fatal(err)
@@ -48,10 +48,10 @@ func TestOpenErrors(t *testing.T) {
 		{"epochs", func(p *Spec) { p.Sources[0].Epochs = -1 }, fault.Config, "epochs: got -1"},
 		{"missing", func(p *Spec) { p.Sources = at("nothing.txt") }, fault.Config, "nothing.txt: no such file"},
 		{"pattern", func(p *Spec) { p.Sources = at("*.md") }, fault.Config, "*.md: matches no file"},
-		{"later", func(p *Spec) { p.Sources = at("c*") }, fault.Config, "c.jsonl.gz (gzip) is not read yet"},
+		{"damaged", func(p *Spec) { p.Sources = at("c*") }, fault.Data, "c.jsonl.gz"},
 		{
 			"remote", func(p *Spec) { p.Sources[0].Paths = []string{"s3://bucket/x"} }, fault.Config,
-			"s3://bucket/x: s3:// is not read yet",
+			"data: s3://bucket/x: only files of this machine are read here",
 		},
 		{
 			"names", func(p *Spec) {
@@ -271,7 +271,7 @@ func TestTooLong(t *testing.T) {
 		}
 		ids = append(ids, filepath.Base(d.ID))
 	}
-	if got := strings.Join(ids, " "); got != "a.jsonl:1 c.txt" {
+	if got := strings.Join(ids, " "); got != "a.jsonl@0 c.txt" {
 		t.Errorf("documents: got %s", got)
 	}
 	p := specOf([]Source{{Paths: []string{dir}, Epochs: 1}})
@@ -359,7 +359,7 @@ func TestLinks(t *testing.T) {
 			t.Skip("no links here: ", err)
 		}
 	}
-	s, err := newSource(Source{Paths: []string{filepath.Join(dir, "a")}}, 1, 0)
+	s, err := newSource(Source{Paths: []string{filepath.Join(dir, "a")}}, 1, 0, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pleach/data/table"
 	"pleach/internal/fault"
 )
 
@@ -41,10 +42,10 @@ const (
 // Scan looks at files, folders and patterns of which nothing is known, to write
 // a first recipe for them. It reads the head of every file and the first lines
 // of some. Nothing to read at all is an error that says what was left out.
-func Scan(paths []string) (*Report, error) {
+func Scan(paths []string, access Access) (*Report, error) {
 	r := &Report{Skipped: map[string]int64{}, Examples: map[string]string{}}
 	for _, path := range paths {
-		g, err := gather(local{}, &Source{Paths: []string{path}})
+		g, err := gather(&Source{Paths: []string{path}, Access: access})
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +55,7 @@ func Scan(paths []string) (*Report, error) {
 				r.Examples[why] = g.examples[why]
 			}
 		}
-		if err := r.sort(path, g); err != nil {
+		if err := r.sort(path, access, g); err != nil {
 			return nil, err
 		}
 	}
@@ -67,35 +68,36 @@ func Scan(paths []string) (*Report, error) {
 }
 
 // sort adds what one path has, by format.
-func (r *Report) sort(path string, g *gathered) error {
-	var byFormat [2][]file
+func (r *Report) sort(path string, access Access, g *gathered) error {
+	byFormat := map[string][]file{}
 	for _, f := range g.files {
-		i := 0
-		if f.format == formatJSONL {
-			i = 1
-		}
-		byFormat[i] = append(byFormat[i], f)
+		byFormat[f.format] = append(byFormat[f.format], f)
 	}
-	for i, format := range []string{formatText, formatJSONL} {
-		files := byFormat[i]
+	for _, format := range []string{formatText, formatJSONL, formatParquet, formatArrow} {
+		files := byFormat[format]
 		if len(files) == 0 {
 			continue
 		}
 		found := Found{
-			Source: Source{Paths: []string{path}}, Files: len(files), Extensions: map[string]int{},
+			Source: Source{Paths: []string{path}, Access: access}, Files: len(files), Extensions: map[string]int{},
 		}
 		if len(files) < len(g.files) {
-			found.Source.Format = format // both formats lie below the path
+			found.Source.Format = format // other formats lie below the path too
 		}
 		for _, f := range files {
 			found.Bytes += f.size
 			found.Extensions[strings.ToLower(filepath.Ext(f.name))]++
 		}
 		found.Documents, found.Exact = int64(len(files)), true
-		if format == formatJSONL {
-			if err := found.lines(files); err != nil {
-				return err
-			}
+		var err error
+		switch {
+		case format == formatJSONL:
+			err = found.lines(files)
+		case isTable(format):
+			err = found.tables(files)
+		}
+		if err != nil {
+			return err
 		}
 		r.Found = append(r.Found, found)
 	}
@@ -115,8 +117,7 @@ func (f *Found) lines(files []file) error {
 	lines, read := int64(0), int64(0)
 	step := max(1, len(files)/scanFiles)
 	for i := 0; i < len(files); i += step {
-		n := min(files[i].size, scanBytes)
-		k, err := look(&files[i], n, columns)
+		k, n, err := look(files[i], f.Source.Access, columns)
 		if err != nil {
 			return err
 		}
@@ -127,21 +128,76 @@ func (f *Found) lines(files []file) error {
 	if !f.Exact {
 		f.Documents = int64(float64(lines) * float64(f.Bytes) / float64(read))
 	}
-	if f.guess(columns, int(lines)); f.Source.Field == "" {
+	return f.settle(columns, int(lines), files[0].name)
+}
+
+// settle guesses the fields, of which one must hold documents.
+func (f *Found) settle(columns map[string]*column, lines int, name string) error {
+	if f.guess(columns, lines); f.Source.Field == "" {
 		keys := slices.Sorted(maps.Keys(columns))
 		return fault.Dataf("data: %s: no field holds a text or ids in nine of ten lines: got %s",
-			files[0].name, strings.Join(keys[:min(16, len(keys))], ", "))
+			name, strings.Join(keys[:min(16, len(keys))], ", "))
 	}
 	return nil
 }
 
-// look counts the lines that start in the first n bytes of a file and adds what
-// fields they have.
-func look(f *file, n int64, columns map[string]*column) (int64, error) {
-	s := source{Source: Source{Field: "text"}, store: local{}, files: []file{*f}, size: f.size}
-	refs, err := s.findLines(nil, 0, 0, n)
+// tables counts the rows of tables and guesses by the first one which columns hold
+// what.
+func (f *Found) tables(files []file) error {
+	f.Documents = 0
+	for i := range files {
+		s := source{Source: Source{Access: f.Source.Access}, files: []file{files[i]}, size: files[i].size}
+		o, err := s.open(&s.files[0])
+		if err != nil {
+			return err
+		}
+		t, err := table.Open(o, o.Size(), files[i].name)
+		if err != nil {
+			o.Close()
+			return err
+		}
+		f.Documents += t.Rows()
+		if i == 0 {
+			err = f.settle(columnsOf(t), 1, files[0].name)
+		}
+		t.Close()
+		if o.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// columnsOf says what the columns of a table are fit for.
+func columnsOf(t *table.Table) map[string]*column {
+	columns := map[string]*column{}
+	for i, name := range t.Fields() {
+		c := &column{bytes: len(t.Fields()) - i} // the first ones are likelier
+		if t.Check(table.Field{Path: name}) == nil {
+			c.texts = 1
+		}
+		if t.Check(table.Field{Path: name, Form: table.IDs}) == nil {
+			c.ids = 1
+		}
+		if t.Check(table.Field{Path: name, Form: table.Label}) == nil {
+			c.names = 1
+		}
+		columns[name] = c
+	}
+	return columns
+}
+
+// look counts the lines in the first part of a file, of read bytes as it is stored,
+// and adds what fields they have.
+func look(f file, access Access, columns map[string]*column) (lines, read int64, err error) {
+	s := source{Source: Source{Field: "text", Access: access}, files: []file{f}, size: f.size}
+	n, err := s.places(0)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
+	}
+	refs, err := s.findLines(nil, 0, 0, min(n, scanBytes))
+	if err != nil {
+		return 0, 0, err
 	}
 	var c scratch
 	defer c.close()
@@ -151,7 +207,7 @@ func look(f *file, n int64, columns map[string]*column) (int64, error) {
 		}
 		line, err := s.raw(r, &c)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		if r.off == 0 {
 			line = trimBOM(line)
@@ -162,10 +218,10 @@ func look(f *file, n int64, columns map[string]*column) (int64, error) {
 		}
 		err = parseObject(line, func(key string, raw []byte) { columnOf(columns, key).add(raw) })
 		if err != nil {
-			return 0, s.bad(r, 0, "%w", err)
+			return 0, 0, s.bad(r, 0, "%w", err)
 		}
 	}
-	return int64(len(refs)), nil
+	return int64(len(refs)), s.stored(0, min(n, scanBytes)), nil
 }
 
 func columnOf(columns map[string]*column, key string) *column {

@@ -8,13 +8,17 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"pleach/data/frame"
 )
 
 // Formats of files.
 const (
-	formatText  = "text"  // a file is a document
-	formatLines = "lines" // a line of a text file is one, so that a long file is many
-	formatJSONL = "jsonl" // a line is JSON and holds one
+	formatText    = "text"    // a file is a document
+	formatLines   = "lines"   // a line of a text file is one, so that a long file is many
+	formatJSONL   = "jsonl"   // a line is JSON and holds one
+	formatParquet = "parquet" // a row holds one
+	formatArrow   = "arrow"   // a row of an Arrow IPC file or stream does
 )
 
 // headSize is how much of a file decides what it is.
@@ -36,12 +40,10 @@ var magics = []struct {
 	{"PK\x05\x06", "archive", false},
 	{"7z\xbc\xaf\x27\x1c", "archive", false},
 	{"Rar!\x1a\x07", "archive", false},
-	{"\x1f\x8b", "gzip", true},
-	{"\x28\xb5\x2f\xfd", "zstd", true},
+	{"\x1f\x8b", "gzip in gzip", true},
+	{"\x28\xb5\x2f\xfd", "zstd in zstd", true},
 	{"BZh", "bzip2", true},
 	{"\xfd7zXZ\x00", "xz", true},
-	{"PAR1", "Parquet", true},
-	{"ARROW1\x00\x00", "Arrow", true},
 	{"OggS", "audio or video", false},
 	{"ID3", "audio or video", false},
 	{"fLaC", "audio or video", false},
@@ -102,6 +104,9 @@ func validHead(head []byte, whole bool) bool {
 // formatOf says how a file of no stated format is read, if its lines hold text
 // in field. Some call lines of JSON .json, as they call a single value.
 func formatOf(name string, head []byte, field string) string {
+	if is := tableFormat(head); is != "" {
+		return is
+	}
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".jsonl", ".ndjson":
 		return formatJSONL
@@ -113,6 +118,32 @@ func formatOf(name string, head []byte, field string) string {
 		}
 	}
 	return formatText
+}
+
+// formatByName is the format and the compression that a name tells, "" if it does
+// not tell for certain.
+func formatByName(name string) (format string, packed frame.Format) {
+	ext := func() string { return strings.ToLower(filepath.Ext(name)) }
+	switch ext() {
+	case ".gz":
+		packed = frame.Gzip
+	case ".zst":
+		packed = frame.Zstd
+	}
+	if packed != frame.None {
+		name = name[:len(name)-len(filepath.Ext(name))]
+	}
+	switch ext() {
+	case ".jsonl", ".ndjson":
+		format = formatJSONL
+	case ".parquet":
+		format = formatParquet
+	case ".arrow":
+		format = formatArrow
+	case ".txt", ".md", ".rst":
+		format = formatText
+	}
+	return format, packed
 }
 
 // lacks reports whether the first line of a file, if head has all of it, is an

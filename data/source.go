@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 
@@ -19,22 +18,32 @@ import (
 // data.sources.
 type Source struct {
 	Paths  []string // files, folders and patterns; a pattern's matches go by name
+	Access Access   // how bytes are reached
 	Name   string   // default: by the first path
 	Weight float64  // share of tokens relative to the other sources; all 0: equal shares
-	Field  string   // of a JSONL line, the text or list of ids; default "text"
-	ID     string   // of a JSONL line, the name of the document; default: FILE:LINE
-	Mask   string   // of a JSONL line, a list of 0 and 1; default, and where absent: all 1
-	Rows   bool     // a line is a row: exactly T+1 ids
+	// Field is where the text, or the list of ids, is in a JSONL line or a table:
+	// names with dots, "messages.content". Several texts are joined, a line each.
+	// Default: "text".
+	Field string
+	ID    string // where the name of the document is; default: FILE:LINE or FILE:ROW
+	Mask  string // where a list of 0 and 1 is; default, and where absent: all 1
+	Rows  bool   // a line is a row: exactly T+1 ids
 	// Format is "text" (a file is a document), "lines" (a line of a text file is),
-	// "jsonl"; default: text or jsonl by the name and head of each file. In a folder
-	// files of another format than stated are left out.
+	// "jsonl", "parquet", "arrow"; default: by the name and head of each file. Each may
+	// be compressed with gzip or zstd. In a folder files of another format than stated
+	// are left out.
 	Format string
-	Epochs float64 // a lane reads its share of the documents so often; 0: without end
+	// Damaged documents may be left out and are counted, up to so many for each
+	// rank in epoch 0; 0: the first one is an error.
+	Damaged int64
+	Epochs  float64 // a lane reads its share of the documents so often; 0: without end
 }
 
-// A block is min(blockSize, size/(blocksPerLane·L)) bytes.
+// A block is min(blockSize, size/(blocksPerLane·L)) bytes, as they are stored; where
+// they are compressed or in tables, each lane holds one, and the limit is packedBlock.
 const (
 	blockSize     = 4 << 20
+	packedBlock   = 1 << 20
 	blocksPerLane = 64
 )
 
@@ -42,8 +51,10 @@ const (
 type source struct {
 	Source
 	key        string // its place among the sources: names may change, orders must not
-	store      store
 	files      []file
+	parts      *parts      // nil unless the documents lie as tokens
+	packed     *packedRows // nil unless rows lie as they are trained on
+	tables     shelf
 	size       int64
 	digest     []byte // of the files
 	lanes      int
@@ -73,7 +84,7 @@ type perm struct {
 	of    []int
 }
 
-func newSource(src Source, lanes, vocabulary int) (*source, error) {
+func newSource(src Source, lanes, vocabulary int, tokenizer string) (*source, error) {
 	if src.Field == "" {
 		src.Field = "text"
 	}
@@ -88,92 +99,44 @@ func newSource(src Source, lanes, vocabulary int) (*source, error) {
 		return nil, fault.Configf("data: source %s: epochs: got %v, want a number > 0",
 			src.Name, src.Epochs)
 	}
+	if src.Damaged < 0 {
+		return nil, fault.Configf("data: source %s: damaged: got %d, want 0 or more", src.Name, src.Damaged)
+	}
+	if src.Rows && src.Damaged > 0 {
+		return nil, fault.Configf("data: source %s: %d damaged ready rows may be left out: want 0, for which row "+
+			"follows would depend on it", src.Name, src.Damaged)
+	}
 	if src.Rows && src.Format == "" {
 		src.Format = formatJSONL
 	}
-	s := &source{Source: src, store: local{}, lanes: lanes, vocabulary: vocabulary}
-	g, err := gather(s.store, &src)
+	s := &source{Source: src, lanes: lanes, vocabulary: vocabulary}
+	if packed, err := s.openRows(); packed || err != nil {
+		s.digest = digest(s.files)
+		return s, err
+	}
+	tokens, err := s.openTokens(tokenizer)
 	if err != nil {
 		return nil, err
 	}
-	s.files, s.size, s.digest = g.files, g.size, g.hash.Sum(nil)
-	s.skipped, s.examples = g.skipped, g.examples
-	s.block = max(1, min(blockSize, s.size/(blocksPerLane*int64(lanes))))
+	if !tokens {
+		g, err := gather(&src)
+		if err != nil {
+			return nil, err
+		}
+		s.files, s.size = g.files, g.size
+		s.skipped, s.examples = g.skipped, g.examples
+	}
+	s.digest = digest(s.files)
+	most := int64(blockSize)
+	if slices.ContainsFunc(s.files, func(f file) bool { return !f.plain() }) {
+		most = packedBlock
+	}
+	s.block = max(1, min(most, s.size/(blocksPerLane*int64(lanes))))
 	s.blocks = int((s.size + s.block - 1) / s.block)
 	if len(s.files) == 0 {
 		return nil, s.emptyError()
 	}
 	return s, nil
-}
-
-// starting lists the documents that start in [lo,hi) of the concatenated files.
-func (s *source) starting(lo, hi int64) ([]ref, error) {
-	if s.size > indexed {
-		return s.find(lo, hi)
-	}
-	s.whole.once.Do(func() { s.whole.refs, s.whole.err = s.find(0, s.size) })
-	if s.whole.err != nil {
-		return nil, s.whole.err
-	}
-	at := func(pos int64) int {
-		return sort.Search(len(s.whole.refs), func(i int) bool {
-			return s.files[s.whole.refs[i].file].base+s.whole.refs[i].off >= pos
-		})
-	}
-	return s.whole.refs[at(lo):at(hi)], nil
-}
-
-// find is starting, from the files.
-func (s *source) find(lo, hi int64) ([]ref, error) {
-	i := sort.Search(len(s.files), func(i int) bool {
-		return s.files[i].base+s.files[i].size > lo
-	})
-	var refs []ref
-	for ; i < len(s.files) && s.files[i].base < hi; i++ {
-		f := &s.files[i]
-		if f.format == formatText {
-			if f.base >= lo {
-				refs = append(refs, ref{file: int32(i), n: f.size})
-			}
-			continue
-		}
-		var err error
-		if refs, err = s.findLines(refs, i, max(0, lo-f.base), min(f.size, hi-f.base)); err != nil {
-			return nil, err
-		}
-	}
-	return refs, nil
-}
-
-// findLines appends the documents that start in [lo,hi) of file i. They get line
-// numbers where their names need them.
-func (s *source) findLines(refs []ref, i int, lo, hi int64) ([]ref, error) {
-	f := &s.files[i]
-	o, err := s.open(f)
-	if err != nil {
-		return nil, err
-	}
-	defer o.Close()
-	first := int64(0)
-	if s.ID == "" {
-		if first, err = f.lines.number(o, max(0, lo-1)); err != nil {
-			return nil, fault.Dataf("data: %s: counting lines: %w", f.name, err)
-		}
-		if lo > 0 {
-			first++ // the first line that starts in the range is the one after
-		}
-	}
-	err = eachLine(o, f.size, lo, hi, func(off, n int64, nth int) {
-		r := ref{file: int32(i), off: off, n: n}
-		if first > 0 {
-			r.line = first + int64(nth)
-		}
-		refs = append(refs, r)
-	})
-	if err != nil {
-		return nil, fault.Dataf("data: %s: reading lines: %w", f.name, err)
-	}
-	return refs, nil
 }
 
 // deal is the blocks of a lane in an epoch:
@@ -215,6 +178,9 @@ func (s *source) documents(seed uint64, epoch int64, b int, shuffled bool) ([]re
 // check finds out whether a source has a document at all, and one that can be
 // read without an encoder if there is none.
 func (s *source) check(encoder bool) error {
+	if s.packed != nil {
+		return nil
+	}
 	skips := map[string]int64{}
 	examples := map[string]string{}
 	found := false
@@ -247,6 +213,22 @@ func (s *source) check(encoder bool) error {
 	return err
 }
 
+// bare is the same source with documents that are named FILE@BYTE: to look at some
+// of them, the lines in front need not be counted. The caller closes it.
+func (s *source) bare() *source {
+	b := &source{
+		Source: s.Source, key: s.key, files: slices.Clone(s.files), size: s.size, lanes: s.lanes, vocabulary: s.vocabulary,
+		block: s.block, blocks: s.blocks, skipped: map[string]int64{}, examples: map[string]string{},
+	}
+	for i := range b.files {
+		b.files[i].bare = true
+	}
+	return b
+}
+
+// close closes what is open.
+func (s *source) close() { s.tables.close() }
+
 // example keeps the first name of what was left out for a reason.
 func (s *source) example(name string, why reason) {
 	s.mu.Lock()
@@ -264,29 +246,6 @@ func (s *source) skip(name, why string) {
 	if _, ok := s.examples[why]; !ok {
 		s.examples[why] = name
 	}
-}
-
-// shares are the weights of sources, as parts of 1.
-func shares(sources []*source) ([]float64, error) {
-	w := make([]float64, len(sources))
-	sum := 0.0
-	for i, s := range sources {
-		w[i] = s.Weight
-		sum += s.Weight
-	}
-	if sum == 0 {
-		for i := range w {
-			w[i] = 1 / float64(len(w))
-		}
-		return w, nil
-	}
-	if math.IsInf(sum, 0) {
-		return nil, fault.Configf("data: the weights of the sources: got a sum of %v", sum)
-	}
-	for i := range w {
-		w[i] /= sum
-	}
-	return w, nil
 }
 
 // nameOf is the name of a source that was given none: the last element of its

@@ -25,7 +25,9 @@ type State struct {
 type LaneState struct {
 	Lane    int      `json:"lane"`
 	Rows    int64    `json:"rows"`
-	Offset  int      `json:"offset"`
+	Offset  int      `json:"offset"`           // of a window of whole documents: rows served
+	Stage   int      `json:"stage,omitempty"`  // in which the document was chosen
+	Padded  int64    `json:"padded,omitempty"` // ids that stand for none
 	Sources []Cursor `json:"sources"`
 }
 
@@ -37,8 +39,10 @@ type Fingerprint struct {
 	Seed      uint64        `json:"seed"`
 	Shuffle   string        `json:"shuffle"`
 	Documents string        `json:"documents"`
-	Special   string        `json:"special"` // ids that are added to documents
+	Pack      string        `json:"pack,omitempty"` // "": split
+	Special   string        `json:"special"`        // ids that are added to documents
 	Tokenizer string        `json:"tokenizer"`
+	Stages    []Stage       `json:"stages,omitempty"`
 	Sources   []SourcePrint `json:"sources"`
 }
 
@@ -76,9 +80,15 @@ func (l *Loader) Fingerprint() Fingerprint {
 	if p.AddBOS {
 		f.Special = fmt.Sprintf("begin %d, end %d", p.BOS, p.EOS)
 	}
+	if p.Whole {
+		f.Pack = "whole"
+	}
+	for _, st := range l.stages[1:] {
+		f.Stages = append(f.Stages, Stage{st.row, st.shares})
+	}
 	for i, s := range l.sources {
 		f.Sources = append(f.Sources, SourcePrint{
-			s.Name, l.shares[i], s.Field, s.Mask, s.Rows, s.Format, s.Epochs,
+			s.Name, l.stages[0].shares[i], s.Field, s.Mask, s.Rows, s.Format, s.Epochs,
 			len(s.files), s.size, hex.EncodeToString(s.digest),
 		})
 	}
@@ -100,8 +110,10 @@ func (f Fingerprint) Differ(now Fingerprint) []string {
 	add("seed", f.Seed, now.Seed)
 	add("shuffle", f.Shuffle, now.Shuffle)
 	add("documents", f.Documents, now.Documents)
+	add("pack", f.Pack, now.Pack)
 	add("special ids", f.Special, now.Special)
 	add("tokenizer", f.Tokenizer, now.Tokenizer)
+	add("stages", fmt.Sprint(f.Stages), fmt.Sprint(now.Stages))
 	add("number of sources", len(f.Sources), len(now.Sources))
 	for i := range min(len(f.Sources), len(now.Sources)) {
 		a, b := f.Sources[i], now.Sources[i]
@@ -121,6 +133,16 @@ func (f Fingerprint) Differ(now Fingerprint) []string {
 	return list
 }
 
+// withoutFiles is the fingerprint of a spec, whatever its files hold.
+func (f Fingerprint) withoutFiles() Fingerprint {
+	f.Sources = slices.Clone(f.Sources)
+	for i := range f.Sources {
+		s := &f.Sources[i]
+		s.Files, s.Bytes, s.Hash = 0, 0, ""
+	}
+	return f
+}
+
 // State is where the loader is: after the rows that Next has returned. A rank
 // knows its own lanes; [Merge] puts ranks together.
 func (l *Loader) State() State {
@@ -130,7 +152,7 @@ func (l *Loader) State() State {
 	for i, at := range l.lanes {
 		s.Lanes = append(s.Lanes, LaneState{
 			Lane: l.spec.Rank + i*l.spec.Ranks, Rows: at.rows, Offset: at.offset,
-			Sources: slices.Clone(at.before),
+			Stage: at.stage, Padded: at.padded, Sources: slices.Clone(at.before),
 		})
 	}
 	return s
@@ -167,7 +189,11 @@ func Merge(states ...State) (State, error) {
 // one that lacks a lane of this rank, is refused with fault.State, and the
 // loader stays where it is.
 func (l *Loader) Restore(s State) error {
-	if d := s.Fingerprint.Differ(l.Fingerprint()); len(d) > 0 {
+	was, is := s.Fingerprint, l.Fingerprint()
+	if l.accept {
+		was, is = was.withoutFiles(), is.withoutFiles()
+	}
+	if d := was.Differ(is); len(d) > 0 {
 		return fault.Statef("data: the state is of other data: %s", strings.Join(d, "; "))
 	}
 	if R := int64(l.spec.Ranks); s.Rows < 0 || s.Rows%R != 0 {
@@ -188,7 +214,7 @@ func (l *Loader) Restore(s State) error {
 			return fault.Statef("data: the state has lane %d twice", at.Lane)
 		}
 		found[i] = true
-		lanes[i] = laneState{at.Rows, at.Offset, slices.Clone(at.Sources)}
+		lanes[i] = laneState{at.Rows, at.Offset, at.Stage, at.Padded, slices.Clone(at.Sources)}
 	}
 	if i := slices.Index(found, false); i >= 0 {
 		return fault.Statef("data: the state lacks lane %d: it is that of another rank",
@@ -215,9 +241,14 @@ func (l *Loader) sound(rows int64, at LaneState) error {
 		return fault.Statef("data: lane %d: the state has %d sources, want %d",
 			at.Lane, len(at.Sources), len(l.sources))
 	}
-	numbers := []int64{int64(at.Offset)}
+	if at.Stage < 0 || at.Stage >= len(l.stages) {
+		return fault.Statef("data: lane %d: the state is in stage %d, want 0 … %d",
+			at.Lane, at.Stage, len(l.stages)-1)
+	}
+	numbers := []int64{int64(at.Offset), at.Padded}
 	for _, c := range at.Sources {
-		numbers = append(numbers, c.Epoch, int64(c.Block), int64(c.Document), c.Tokens, c.Documents)
+		numbers = append(numbers, c.Epoch, int64(c.Block), int64(c.Document), c.Tokens, c.Documents,
+			c.Since, c.Tokens-c.Since)
 	}
 	for _, n := range numbers {
 		// 2⁵³: what JSON carries exactly, and far from where sums overflow.

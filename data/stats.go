@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"pleach/data/frame"
 )
 
 // SourceStats is what a rank has read of a source, and what it has left out.
@@ -20,6 +22,9 @@ type SourceStats struct {
 	// Skipped counts files left out, and documents met in epoch 0, by reason.
 	Skipped  map[string]int64
 	Examples map[string]string // the first of each reason
+	// Retries are the requests that were repeated, by reason, over all sources that
+	// are read by the same Access.Remote; nil for files of this machine.
+	Retries map[string]int64
 }
 
 // Stats is one entry for each source, in the order of the spec, over the lanes
@@ -35,6 +40,9 @@ func (l *Loader) Stats() []SourceStats {
 			Skipped: maps.Clone(s.skipped), Examples: maps.Clone(s.examples),
 		}
 		s.mu.Unlock()
+		if s.Access.Remote != nil && slices.ContainsFunc(s.files, func(f file) bool { return f.tag != "" }) {
+			st.Retries = s.Access.Remote.Stats().Retries
+		}
 		quota := max(1, (s.blocks+s.lanes-1)/s.lanes)
 		for _, at := range l.lanes {
 			c := at.before[i]
@@ -53,23 +61,48 @@ func (l *Loader) Stats() []SourceStats {
 	return all
 }
 
+// Padded is the ids that stand for no document in the rows served by this rank:
+// 0 unless documents stay whole.
+func (l *Loader) Padded() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var n int64
+	for _, at := range l.lanes {
+		n += at.padded
+	}
+	return n
+}
+
+// expansion is what compressed text is taken to grow by.
+const expansion = 4
+
 // Held is the most bytes of text that the lanes of this rank have in hand at a
 // time where a file is a document: each lane has one, and where there are fewer
-// than lanes, they have copies. Lines are taken to be short.
+// than lanes, they have copies. Lines are taken to be short. Of a source of tables
+// each lane holds a block, and of whole documents a window of rows.
 func (l *Loader) Held() int64 {
 	var sizes []int64
+	var held int64
 	for _, s := range l.sources {
 		for _, f := range s.files {
-			if f.format == formatText {
-				sizes = append(sizes, f.size)
+			switch size := f.size; {
+			case f.format == formatText && f.packed != frame.None:
+				sizes = append(sizes, expansion*size)
+			case f.format == formatText:
+				sizes = append(sizes, size)
 			}
 		}
+		if slices.ContainsFunc(s.files, func(f file) bool { return isTable(f.format) }) {
+			held += int64(len(l.lanes)) * expansion * s.block
+		}
+	}
+	if l.spec.Whole {
+		held += int64(len(l.lanes)) * packWindow * int64(l.spec.Sequence) * 4
 	}
 	if len(sizes) == 0 {
-		return 0
+		return held
 	}
 	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
-	var held int64
 	for i := range l.lanes {
 		held += sizes[i%len(sizes)]
 	}

@@ -4,6 +4,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"pleach/blob"
 	"pleach/internal/fault"
 )
 
@@ -30,9 +32,75 @@ type object interface {
 	Size() int64
 }
 
+// Access is how the bytes of a source are reached.
+type Access struct {
+	// Cache is a folder for what is kept of compressed and remote files. Default:
+	// pleach/data in the user's folder for caches.
+	Cache string
+	// Remote reads paths that are URLs. Without it they are refused.
+	Remote *blob.Remote
+}
+
+// cache is the folder for what is kept.
+func (a Access) cache() string {
+	if a.Cache != "" {
+		return a.Cache
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "pleach", "data")
+}
+
+// store is where a path leads to.
+func (a Access) store(path string) store {
+	if blob.IsRemote(path) {
+		return &elsewhere{remote: a.Remote, objects: map[string]blob.Object{}}
+	}
+	return local{}
+}
+
+// elsewhere is objects that URLs stand for. It opens what it has found.
+type elsewhere struct {
+	remote  *blob.Remote
+	objects map[string]blob.Object
+}
+
+func (e *elsewhere) find(path string) ([]found, error) {
+	if e.remote == nil {
+		return nil, fault.Configf("data: %s: only files of this machine are read here", path)
+	}
+	all, err := e.remote.List(context.Background(), path)
+	if err != nil {
+		return nil, err
+	}
+	tree := len(all) != 1 || !strings.HasSuffix(path, "/"+all[0].Rel)
+	list := make([]found, len(all))
+	for i, o := range all {
+		list[i] = found{name: o.URL, rel: o.Rel, tree: tree, size: o.Size, tag: o.Tag}
+		if hidden(o.Rel) {
+			list[i].skip = "hidden"
+		}
+		e.objects[o.URL] = o
+	}
+	return list, nil
+}
+
+// hidden reports whether a name, or a folder on the way to it, begins with a dot.
+func hidden(rel string) bool {
+	return strings.HasPrefix(rel, ".") || strings.Contains(rel, "/.")
+}
+
+func (e *elsewhere) open(name string) (object, error) {
+	return e.remote.Open(context.Background(), e.objects[name])
+}
+
 // found is one object that a path stands for.
 type found struct {
 	name string // opens it
+	size int64  // if the listing tells
+	tag  string // tells this version of it from others, "" if nothing but its bytes does
 	rel  string // what stays the same when the corpus moves: below the path given
 	tree bool   // met in a folder rather than named
 	skip string // why it is not even opened, if so
@@ -62,10 +130,6 @@ func (local) open(name string) (object, error) {
 }
 
 func (local) find(path string) ([]found, error) {
-	if scheme, _, ok := strings.Cut(path, "://"); ok {
-		return nil, fault.Configf("data: %s: %s:// is not read yet: copy the files here first",
-			path, scheme)
-	}
 	// A file whose name holds a [ or * is taken for itself.
 	if _, err := os.Stat(path); err == nil {
 		return walk(path, filepath.Dir(path))

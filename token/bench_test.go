@@ -5,6 +5,7 @@ package token
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -63,7 +64,8 @@ func BenchmarkEncode(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("bytelevel16k/english", func(b *testing.B) { benchEncode(b, trained, en) })
-	b.Run("bytelevel16k/code", func(b *testing.B) { benchEncode(b, trained, goText(b, 1<<20)) })
+	code := goText(b, 1<<20)
+	b.Run("bytelevel16k/code", func(b *testing.B) { benchEncode(b, trained, code) })
 	for _, name := range []string{"llama3.json", "qwen2.json", "other.json", "llama2.json", "piece.model"} {
 		b.Run(name+"/english", func(b *testing.B) { benchEncode(b, mustOpen(b, "testdata/"+name), en) })
 	}
@@ -73,6 +75,7 @@ func BenchmarkEncode(b *testing.B) {
 	if data := os.Getenv("PLEACH_TESTDATA"); data != "" {
 		tok := mustOpen(b, filepath.Join(data, "tokenizers/llama2.model"))
 		b.Run("llama2.model/english", func(b *testing.B) { benchEncode(b, tok, en) })
+		b.Run("llama2.model/code", func(b *testing.B) { benchEncode(b, tok, code) })
 		b.Run("llama2.model/nospace", func(b *testing.B) { benchEncode(b, tok, long) })
 		lines := bytes.SplitAfter(en, []byte("\n"))
 		b.Run("llama2.model/lines", func(b *testing.B) {
@@ -98,28 +101,61 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
+// BenchmarkScan is the splitting alone: encoding takes at least that.
 func BenchmarkScan(b *testing.B) {
-	en := english(b)
 	t := classes()
-	for name, scan := range map[string]scanner{"gpt2": scanGPT2, "llama3": scanLlama3} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(en)))
-			for b.Loop() {
-				for i := 0; i < len(en); {
-					i = scan(t, en, i)
+	piece := mustOpen(b, "testdata/piece.model")
+	piece.Encode(nil, []byte("x"))
+	for name, text := range map[string][]byte{"english": english(b), "code": goText(b, 1<<20)} {
+		for kind, scan := range map[string]scanner{
+			"gpt2": scanGPT2, "llama3": scanLlama3, "o200k": scanO200k, "piece": piece.sp.model.split,
+		} {
+			b.Run(kind+"/"+name, func(b *testing.B) {
+				b.SetBytes(int64(len(text)))
+				words := 0
+				for b.Loop() {
+					words = 0
+					for i := 0; i < len(text); words++ {
+						i = scan(t, text, i)
+					}
 				}
-			}
-		})
+				b.ReportMetric(float64(len(text))/float64(words), "bytes/word")
+			})
+		}
 	}
 }
 
 func BenchmarkTrain(b *testing.B) {
-	text := goText(b, 5<<20)
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if _, err := Train(slices.Values([][]byte{text}), TrainOptions{Size: 4096}); err != nil {
-			b.Fatal(err)
+	code := goText(b, 5<<20)
+	for name, o := range map[string]TrainOptions{
+		"bytelevel":     {Size: 16384},
+		"sentencepiece": {Size: 16384, Pieces: &PieceOptions{}},
+	} {
+		for _, threads := range []int{1, 2} {
+			o.Threads = threads
+			b.Run(fmt.Sprintf("%s/threads%d", name, threads), func(b *testing.B) {
+				b.SetBytes(int64(len(code)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := Train(slices.Values([][]byte{code}), o); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
+	}
+}
+
+// BenchmarkCount is the part of training that depends on the size of the corpus.
+func BenchmarkCount(b *testing.B) {
+	code := goText(b, 5<<20)
+	for name, o := range map[string]TrainOptions{"gpt2": {}, "llama3": {Split: "llama3"}, "lines": {Pieces: &PieceOptions{}}} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(code)))
+			for b.Loop() {
+				countWords(slices.Values([][]byte{code}), 1, defaultMemory, o.splitter())
+			}
+		})
 	}
 }
 

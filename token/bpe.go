@@ -52,8 +52,7 @@ func (l *loader) bpe(c *object) {
 		l.byteSymbols(c, ids, fallback)
 	} else {
 		l.runeSymbols(ids, fallback)
-		_, known := ids[meta]
-		m.cut = known && canCut(slices.Values(results))
+		m.joins = newJoins(slices.Values(results))
 	}
 	if ignoreMerges {
 		m.whole = ids

@@ -22,6 +22,8 @@ const (
 	isNumeric             // split off by Digits
 	isPunct               // split off by Punctuation
 	isWord                // \w
+	isHead                // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]: what a word of o200k begins with
+	isTail                // [\p{Ll}\p{Lm}\p{Lo}\p{M}]: what it goes on with
 )
 
 // classTable holds the properties of every code point in blocks of 256; equal
@@ -35,14 +37,20 @@ type classTable struct {
 // classes is computed once from the tables, then only read.
 var classes = sync.OnceValue(func() *classTable {
 	all := make([]uint8, utf8.MaxRune+1)
-	mark := func(pairs []uint32, bit uint8) {
+	each := func(pairs []uint32, f func(class *uint8)) {
 		for i := 0; i < len(pairs); i += 2 {
 			for c := pairs[i]; c <= pairs[i+1]; c++ {
-				all[c] |= bit
+				f(&all[c])
 			}
 		}
 	}
-	mark(letters[:], isLetter)
+	mark := func(pairs []uint32, bits uint8) {
+		each(pairs, func(class *uint8) { *class |= bits })
+	}
+	mark(letters[:], isLetter|isHead|isTail)
+	mark(marks[:], isHead|isTail)
+	each(capitals[:], func(class *uint8) { *class &^= isTail })
+	each(smalls[:], func(class *uint8) { *class &^= isHead })
 	mark(numbers[:], isNumber)
 	mark(spaces[:], isSpace)
 	mark(numerics[:], isNumeric)
@@ -77,6 +85,11 @@ func (t *classTable) at(s []byte, i int) (class uint8, size int) {
 	if c := s[i]; c < utf8.RuneSelf {
 		return t.ascii[c], 1
 	}
+	return t.wide(s, i)
+}
+
+// wide is at for a code point outside of ASCII.
+func (t *classTable) wide(s []byte, i int) (class uint8, size int) {
 	r, n := utf8.DecodeRune(s[i:])
 	return t.of(r), n
 }

@@ -4,6 +4,7 @@
 package token
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -61,5 +62,18 @@ func TestDiffers(t *testing.T) {
 	}
 	if got := tok.Encode(nil, []byte("b")); !slices.Equal(got, []int32{0, 1, 0}) {
 		t.Errorf("first: got %v", got)
+	}
+
+	// PieceOptions. Theirs: a line of more than 4192 bytes is left out; if there
+	// are too few pieces, some are made that no longer occur. Ours: neither. Why:
+	// a document without line ends would count for nothing, and such pieces would
+	// never be used.
+	long := bytes.Repeat([]byte("abc abd "), 1000)
+	pieces, err := Train(slices.Values([][]byte{long}), TrainOptions{Size: 400, Pieces: &PieceOptions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := pieces.ID("▁abd"); !ok || pieces.Size() >= 275 {
+		t.Errorf("of a long line: ▁abd %v, %d pieces, want fewer than 275", ok, pieces.Size())
 	}
 }

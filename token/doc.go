@@ -17,14 +17,16 @@
 // Mistral, Gemma), or with a Unigram model (T5, ALBERT, XLM-R); and SentencePiece
 // models of the types BPE and unigram, with any normalization table. Ids are
 // those of Hugging Face tokenizers and of SentencePiece, or the file is refused
-// with the name of what is not understood. Trained is byte-level BPE.
+// with the name of what is not understood. Trained are byte-level BPE and
+// SentencePiece BPE, as those two train them.
 //
 // How it works: pipeline.go cuts out added tokens, normalizes (normal.go, form.go,
 // and charsmap.go for the tables of SentencePiece), splits (split.go, and scan.go
 // for the usual patterns) and hands pieces to model.go. A BPE model makes symbols
 // of them and merges those (merge.go); a unigram model looks for the best cut
 // (unigram.go). decode.go is the way back. sentencepiece.go is the same for that
-// family.
+// family. Training counts words (train_count.go), then merges pairs
+// (train_learn.go); train.go and train_piece.go are what differs between the kinds.
 //
 // Not here: WordPiece and WordLevel; SentencePiece models of words or of
 // characters, and those that rewrite decoded text; sampling of cuts; chat

@@ -77,6 +77,14 @@ type merger struct {
 	prev []int32
 	next []int32
 	heap []uint64 // rank<<32 | position: the order in which merges happen
+
+	pairs [short]pair // of a short word
+}
+
+// pair is a symbol of a short word, and its merge with the next one.
+type pair struct {
+	merge   uint64 // as in a mergeTable
+	sym, at int32
 }
 
 // reset makes room for a word of n bytes, which has no more symbols than that.
@@ -89,53 +97,59 @@ func (w *merger) push(sym int32, at int) {
 	w.at = append(w.at, int32(at))
 }
 
-// merge joins, again and again, the pair with the lowest rank, the leftmost
-// among equals, until no pair is in the table.
+// rankShort looks up the pairs of a short word.
+func (w *merger) rankShort(m *mergeTable) {
+	for i := range len(w.sym) - 1 {
+		w.pairs[i].merge = m.get(w.sym[i], w.sym[i+1])
+	}
+}
+
+// mergeShort joins, again and again, the pair with the lowest rank, the
+// leftmost among equals, until no pair is in the table. The merges of the pairs
+// are known.
 //
 // Sennrich, Haddow & Birch, "Neural Machine Translation of Rare Words with
 // Subword Units", 2016, arXiv:1508.07909, section 3.2; the order of ties is
 // that of Hugging Face tokenizers and of SentencePiece.
-func (w *merger) merge(m *mergeTable) {
-	if len(w.sym) <= short {
-		w.mergeShort(m)
-	} else {
-		w.mergeLong(m)
-	}
-}
-
 func (w *merger) mergeShort(m *mergeTable) {
-	sym, at := w.sym, w.at
-	n := len(sym)
+	n := len(w.sym)
 	if n < 2 {
 		return
 	}
-	var ranks [short]uint64
-	for i := range n - 1 {
-		ranks[i] = m.get(sym[i], sym[i+1])
+	p := w.pairs[:n]
+	for i := range p {
+		p[i].sym, p[i].at = w.sym[i], w.at[i]
 	}
-	for n > 1 {
+	p[n-1].merge = noPair
+	for {
 		best, k := noPair, 0
-		for i, r := range ranks[:n-1] {
-			if r>>32 < best>>32 {
+		for i := range p {
+			if r := p[i].merge; r>>32 < best>>32 {
 				best, k = r, i
 			}
 		}
 		if best == noPair {
 			break
 		}
-		sym[k] = int32(uint32(best))
-		copy(sym[k+1:n-1], sym[k+2:n])
-		copy(at[k+1:n], at[k+2:n+1])
-		copy(ranks[k:n-2], ranks[k+1:n-1])
-		n--
-		if k > 0 {
-			ranks[k-1] = m.get(sym[k-1], sym[k])
+		p[k].sym = int32(uint32(best))
+		for i := k + 1; i < len(p)-1; i++ { // a call of copy costs more
+			p[i] = p[i+1]
 		}
-		if k < n-1 {
-			ranks[k] = m.get(sym[k], sym[k+1])
+		p = p[:len(p)-1]
+		if k > 0 {
+			p[k-1].merge = m.get(p[k-1].sym, p[k].sym)
+		}
+		p[k].merge = noPair
+		if k+1 < len(p) {
+			p[k].merge = m.get(p[k].sym, p[k+1].sym)
 		}
 	}
-	w.sym, w.at = sym[:n], at[:n+1]
+	end := w.at[n]
+	w.sym, w.at = w.sym[:len(p)], w.at[:len(p)+1]
+	for i := range p {
+		w.sym[i], w.at[i] = p[i].sym, p[i].at
+	}
+	w.at[len(p)] = end
 }
 
 // mergeLong does the same in O(n log n) with a queue over a linked list. An

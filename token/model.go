@@ -4,8 +4,7 @@
 package token
 
 import (
-	"bytes"
-	"encoding/binary"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -32,7 +31,13 @@ type model struct {
 	piece    bool // SentencePiece's treatment of unknown characters
 
 	whole map[string]int32 // a piece that is one token takes no merges; nil: it does
-	cut   bool             // no token spans the border in front of ▁, so merging can stop there
+	joins *joins           // where a piece can be cut before merging; nil: nowhere
+
+	// What prepare makes of it.
+	window int              // see the constant
+	split  scanner          // cuts a piece
+	pairs  *[1 << 16]uint64 // the merge of two symbols that are a byte each, as in merges
+	spaced bool             // ▁ may be written as a space: the text has no other spaces
 
 	unigram *unigram // or this model, and none of the above
 }
@@ -41,7 +46,8 @@ type model struct {
 // the model only through the cache, whose entries hold for ever.
 type work struct {
 	merger
-	cache  []cacheEntry
+	side   merger // for a look at a few symbols while merger holds others
+	cache  *wordCache
 	levels []level
 	bufs   [2][]byte
 	clean  []byte
@@ -49,91 +55,94 @@ type work struct {
 	lattice lattice
 }
 
-// cacheEntry remembers the ids of one short word. The word is kept in full,
-// in two overlapping halves, so a hit is never a guess.
-type cacheEntry struct {
-	lo, hi uint64
-	size   uint8 // bytes of the word, 0: empty
-	n      uint8
-	ids    [cacheIDs]int32
+// prepare makes the tables that encoding needs beside those of the file.
+// Without spaces of its own in the text, a space stands for ▁.
+func (m *model) prepare(noSpaces bool) {
+	if m.unigram != nil {
+		return
+	}
+	mark, known := m.runes['▁']
+	if m.spaced = noSpaces && known && m.frozen == nil; m.spaced {
+		m.first[' '] = mark
+	}
+	m.window, m.split = window, onePiece
+	if !m.plainMerges() {
+		return
+	}
+	if m.joins != nil {
+		if m.fallback == nil || slices.Contains(m.fallback[:], -1) {
+			m.joins.addUnknown(m)
+		}
+		m.split = m.joins.end
+	}
+	sym := m.first
+	if wrong, ok := m.runes[utf8.RuneError]; ok && m.piece { // a byte that is not UTF-8
+		for b := utf8.RuneSelf; b < len(sym); b++ {
+			sym[b] = wrong
+		}
+	}
+	m.pairs = new([1 << 16]uint64)
+	for i := range m.pairs {
+		m.pairs[i] = m.merges.get(sym[i>>8], sym[i&0xff])
+	}
 }
 
-const (
-	cacheBits = 14 // a mebibyte: entries are 64 bytes
-	cacheWord = 16
-	cacheIDs  = 11
-)
+// plainMerges reports whether no merge takes a token that stands for a text
+// other than its own: the unknown one, or that of a byte; nor joins what stands on
+// two sides of an unknown character that leaves nothing.
+func (m *model) plainMerges() bool {
+	if m.unk < 0 && !m.byteLevel && (m.fallback == nil || slices.Contains(m.fallback[:], -1)) {
+		return false
+	}
+	odd := map[uint32]bool{}
+	if m.unk >= 0 {
+		odd[uint32(m.unk)] = true
+	}
+	if m.fallback != nil {
+		for _, id := range m.fallback {
+			odd[uint32(id)] = true
+		}
+	}
+	for _, slot := range m.merges.slots {
+		if k := slot.key - 1; slot.key != 0 && (odd[uint32(k>>32)] || odd[uint32(k)]) {
+			return false
+		}
+	}
+	return true
+}
 
 // encode appends the ids of one piece.
 func (m *model) encode(w *work, dst []int32, s []byte) []int32 {
 	if m.unigram != nil {
 		return m.unigram.encode(&w.lattice, dst, s)
 	}
+	if m.byteLevel {
+		return m.appendWords(w, dst, s, onePiece)
+	}
 	if m.whole != nil {
 		if id, ok := m.whole[string(s)]; ok {
 			return append(dst, id)
 		}
 	}
-	if !m.cut {
-		return m.word(w, dst, s)
-	}
-	for len(s) > 0 {
-		n := metaEnd(s)
-		dst = m.word(w, dst, s[:n])
-		s = s[n:]
-	}
-	return dst
+	return m.appendWords(w, dst, s, m.split)
 }
 
-// metaEnd is the length of the marks ▁ at the start of s and of all that
-// follows up to the next one.
-func metaEnd(s []byte) int {
-	i := 0
-	for bytes.HasPrefix(s[i:], []byte(meta)) {
-		i += len(meta)
-	}
-	for i < len(s) {
-		if s[i] == meta[0] && len(s) >= i+3 && s[i+1] == meta[1] && s[i+2] == meta[2] {
-			break
-		}
-		i++
-	}
-	return i
-}
-
-// word appends the ids of a piece, from the cache if it is short.
+// word appends the ids of a piece, or of a part that was cut from it.
 func (m *model) word(w *work, dst []int32, s []byte) []int32 {
-	if len(s) == 0 || len(s) > cacheWord {
-		return m.mergeWord(w, dst, s)
+	if m.byteLevel && m.whole != nil {
+		if id, ok := m.whole[string(s)]; ok {
+			return append(dst, id)
+		}
 	}
-	lo, hi := wordKey(s)
-	h := (lo ^ hi*0x9e3779b97f4a7c15 + uint64(len(s))) * 0xd6e8feb86659fd93
-	e := &w.cache[h>>(64-cacheBits)]
-	if e.size == uint8(len(s)) && e.lo == lo && e.hi == hi {
-		return append(dst, e.ids[:e.n]...)
+	if len(s) > m.window {
+		return m.longWord(w, dst, s)
 	}
-	start := len(dst)
-	dst = m.mergeWord(w, dst, s)
-	if n := len(dst) - start; n <= cacheIDs {
-		e.lo, e.hi, e.size, e.n = lo, hi, uint8(len(s)), uint8(n)
-		copy(e.ids[:], dst[start:])
-	}
-	return dst
+	m.merged(&w.merger, s)
+	return m.appendIDs(dst, &w.merger, s, len(w.sym))
 }
 
-// wordKey packs 1 to 16 bytes; with the length it determines them.
-func wordKey(s []byte) (lo, hi uint64) {
-	le, n := binary.LittleEndian, len(s)
-	switch {
-	case n >= 8:
-		return le.Uint64(s), le.Uint64(s[n-8:])
-	case n >= 4:
-		return uint64(le.Uint32(s)), uint64(le.Uint32(s[n-4:]))
-	}
-	return uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16, 0
-}
-
-func (m *model) mergeWord(w *work, dst []int32, s []byte) []int32 {
+// merged leaves the symbols of s in w, merged.
+func (m *model) merged(w *merger, s []byte) {
 	w.reset(len(s))
 	switch {
 	case m.piece:
@@ -144,9 +153,24 @@ func (m *model) mergeWord(w *work, dst []int32, s []byte) []int32 {
 		m.splitRunes(w, s)
 	}
 	w.at = append(w.at, int32(len(s)))
-	w.merge(m.merges)
+	switch {
+	case len(w.sym) > short:
+		w.mergeLong(m.merges)
+	case len(w.sym) == len(s) && m.pairs != nil: // each symbol is a byte
+		for i := range len(s) - 1 {
+			w.pairs[i].merge = m.pairs[uint(s[i])<<8|uint(s[i+1])]
+		}
+		w.mergeShort(m.merges)
+	default:
+		w.rankShort(m.merges)
+		w.mergeShort(m.merges)
+	}
+}
+
+// appendIDs appends the ids of the first n symbols of s that w holds.
+func (m *model) appendIDs(dst []int32, w *merger, s []byte, n int) []int32 {
 	prev := int32(-1)
-	for i, sym := range w.sym {
+	for i, sym := range w.sym[:n] {
 		id := sym
 		if sym < 0 || sym >= m.size {
 			if id = -1; sym >= 0 {
@@ -166,6 +190,9 @@ func (m *model) mergeWord(w *work, dst []int32, s []byte) []int32 {
 // bytes, or one id for a run of such characters.
 func (m *model) unknown(dst []int32, s []byte, prev int32) (out []int32, last int32) {
 	if m.fallback != nil {
+		if !utf8.Valid(s) {
+			s = []byte("\ufffd")
+		}
 		for _, b := range s {
 			dst = append(dst, m.fallback[b])
 		}
@@ -179,7 +206,7 @@ func (m *model) unknown(dst []int32, s []byte, prev int32) (out []int32, last in
 
 // splitPiece makes symbols as SentencePiece does: unknown characters take part
 // in the merging and are named afterwards.
-func (m *model) splitPiece(w *work, s []byte) {
+func (m *model) splitPiece(w *merger, s []byte) {
 	for i := 0; i < len(s); {
 		if m.frozen != nil {
 			if n, sym := m.frozen.longest(s[i:]); n > 0 {
@@ -208,7 +235,7 @@ func (m *model) rune(s []byte) (sym int32, n int) {
 
 // splitBytes makes symbols of bytes. A byte without a token can only happen
 // with a vocabulary that lacks part of the alphabet.
-func (m *model) splitBytes(w *work, s []byte) {
+func (m *model) splitBytes(w *merger, s []byte) {
 	unknown := false
 	for i, b := range s {
 		sym := m.first[b]
@@ -227,7 +254,7 @@ func (m *model) splitBytes(w *work, s []byte) {
 // splitRunes makes symbols as the BPE model of Hugging Face tokenizers does:
 // an unknown character becomes its bytes if all of them have tokens, else the
 // unknown token, which is held back until the next known character.
-func (m *model) splitRunes(w *work, s []byte) {
+func (m *model) splitRunes(w *merger, s []byte) {
 	pending := false
 	for i := 0; i < len(s); {
 		sym, n := m.rune(s[i:])
@@ -262,21 +289,6 @@ func (m *model) byteSymbols(s []byte) bool {
 	for _, b := range s {
 		if m.fallback[b] < 0 {
 			return false
-		}
-	}
-	return true
-}
-
-// canCut reports whether no merge can reach over the border between another
-// character and a ▁ behind it. results are the texts that merges produce.
-func canCut(results func(yield func(string) bool)) bool {
-	for s := range results {
-		other := false
-		for _, r := range s {
-			if r == '▁' && other {
-				return false
-			}
-			other = other || r != '▁'
 		}
 	}
 	return true

@@ -4,6 +4,8 @@
 package token
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,30 +54,71 @@ func TestPatternTimeout(t *testing.T) {
 	}
 }
 
-// TestScannersMatchPatterns compares the hand-written scanners with the engine
-// running the patterns that they stand for.
-func TestScannersMatchPatterns(t *testing.T) {
-	for _, expr := range []string{patternGPT2, patternLlama3, patternQwen2} {
+// scanned are the patterns with a scanner.
+var scanned = []string{patternGPT2, patternLlama3, patternQwen2, patternO200k}
+
+// sameSplit compares a scanner with the engine running the pattern that it
+// stands for.
+func sameSplit(t *testing.T, expr string, re *pattern, s []byte) {
+	t.Helper()
+	var a, b level
+	if err := re.split(&a, s); err != nil {
+		t.Fatal(err)
+	}
+	scanStage{scannerFor(expr)}.split(&b, s, true)
+	if !slices.Equal(a.spans, b.spans) {
+		t.Errorf("%s: %q: pattern %v, scanner %v", expr, s, a.spans, b.spans)
+	}
+}
+
+// patterns are compiled [scanned].
+func patterns(t testing.TB) (out []*pattern) {
+	for _, expr := range scanned {
 		re, err := compile(expr)
 		if err != nil {
 			t.Fatal(err)
 		}
+		out = append(out, re)
+	}
+	return out
+}
+
+// TestScannersMatchPatterns: on the hard strings, on random strings of what the
+// patterns tell apart, at all distances from the end, and on code.
+func TestScannersMatchPatterns(t *testing.T) {
+	atoms := []string{
+		"a", "B", "s", "t", "LL", "re", "'", "'s", "'RE", "\u017f", "word", "Word", "aVeryLongWordIndeed", "ABCDEFGHIJ", "lowercase",
+		" ", "  ", "\t", "\n", "\r", "\r\n", "\u00a0", "\u2003", "\u0085", "1", "23", "4567", "\u0661", "\u00bd", "\u2167",
+		".", "!?", "/", "//", "_", "$", "\u2014", "\u00e9", "\u00c9", "\u01c5", "\u02b0", "\u4e00", "\u05d0", "\u0301", "\u0903",
+		"\U0001f600", "\u1c89", "\ufffd", "\xff", "\xe2\x96",
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for k, re := range patterns(t) {
 		for _, s := range hardStrings(t) {
-			var a, b level
-			if err := re.split(&a, s); err != nil {
-				t.Fatal(err)
+			sameSplit(t, scanned[k], re, s)
+		}
+		for range 20000 {
+			var s []byte
+			for range rng.IntN(14) {
+				s = append(s, atoms[rng.IntN(len(atoms))]...)
 			}
-			scanStage{scannerFor(expr)}.split(&b, s, true)
-			if len(a.spans) != len(b.spans) {
-				t.Errorf("%s: %q: pattern %v, scanner %v", expr, s, a.spans, b.spans)
-				continue
-			}
-			for i := range a.spans {
-				if a.spans[i] != b.spans[i] {
-					t.Errorf("%s: %q: pattern %v, scanner %v", expr, s, a.spans, b.spans)
-					break
-				}
+			sameSplit(t, scanned[k], re, s)
+			if t.Failed() {
+				t.FailNow()
 			}
 		}
+		sameSplit(t, scanned[k], re, goText(t, 1<<17))
 	}
+}
+
+func FuzzScanners(f *testing.F) {
+	for _, s := range hardStrings(f) {
+		f.Add(s)
+	}
+	all := patterns(f)
+	f.Fuzz(func(t *testing.T, s []byte) {
+		for k, re := range all {
+			sameSplit(t, scanned[k], re, s)
+		}
+	})
 }

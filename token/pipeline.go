@@ -3,6 +3,11 @@
 
 package token
 
+import (
+	"bytes"
+	"strings"
+)
+
 // pipeline is the way of a text through a tokenizer.json:
 //
 //	text → added tokens cut out → normalizers → normalized added tokens cut out
@@ -15,6 +20,8 @@ type pipeline struct {
 	stages []stage
 	model  *model
 	report func(error)
+
+	spaced *pipeline // the same where the text has no ▁, with spaces left as they are; or nil
 }
 
 // A stage is one pre-tokenizer. It leaves its pieces of s in l.spans, as
@@ -42,6 +49,9 @@ type span struct {
 func (p *pipeline) encode(w *work, dst []int32, s []byte) []int32 {
 	if !p.model.byteLevel {
 		s = w.valid(s)
+	}
+	if p.spaced != nil && (p.spaced.cooked == nil || !bytes.Contains(s, []byte(meta))) {
+		p = p.spaced
 	}
 	if p.raw == nil {
 		return p.cook(w, dst, s, true)
@@ -103,14 +113,8 @@ func (p *pipeline) pre(w *work, k int, dst []int32, s []byte, first bool) []int3
 	case k == len(p.stages):
 		return p.model.encode(w, dst, s)
 	}
-	if sc, ok := p.stages[k].(scanStage); ok && k == len(p.stages)-1 {
-		t := classes()
-		for i := 0; i < len(s); {
-			end := sc.scan(t, s, i)
-			dst = p.model.encode(w, dst, s[i:end])
-			i = end
-		}
-		return dst
+	if sc, ok := p.stages[k].(scanStage); ok && k == len(p.stages)-1 && p.model.byteLevel {
+		return p.model.appendWords(w, dst, s, sc.scan)
 	}
 	l := &w.levels[k]
 	l.spans = l.spans[:0]
@@ -123,4 +127,64 @@ func (p *pipeline) pre(w *work, k int, dst []int32, s []byte, first bool) []int3
 		dst = p.pre(w, k+1, dst, text[sp.start:sp.end], first && sp.start == 0)
 	}
 	return dst
+}
+
+// prepare makes the tables that encoding needs beside those of the file.
+func (p *pipeline) prepare() {
+	q, ok := p.withSpaces()
+	p.model.prepare(ok)
+	if p.model.spaced {
+		p.spaced = q
+	}
+}
+
+// withSpaces is a pipeline that gives the model spaces in the place of ▁, and
+// otherwise the same text. ok is false if spaces could reach the model without
+// it, or if what is done with ▁ depends on the difference.
+func (p *pipeline) withSpaces() (q *pipeline, ok bool) {
+	q = &pipeline{added: p.added, raw: p.raw, cooked: p.cooked, model: p.model, report: p.report}
+	switch {
+	case p.model.byteLevel || p.model.whole != nil:
+		return nil, false
+	case len(p.norms) == 0 && len(p.stages) == 1: // Metaspace
+		st, ok := p.stages[0].(metaspace)
+		q.stages = []stage{spaceFirst(st.scheme)}
+		return q, ok && string(st.mark) == meta && !st.cut
+	case len(p.norms) == 2: // Prepend, Replace
+		if first, ok := p.norms[0].(prepend); !ok || first != meta {
+			return nil, false
+		}
+		q.norms = []normalizer{prepend(" ")}
+	case len(p.norms) != 1: // Replace
+		return nil, false
+	}
+	last, ok := p.norms[len(p.norms)-1].(replace)
+	if !ok || string(last.from) != " " || string(last.to) != meta {
+		return nil, false
+	}
+	for _, st := range p.stages { // what splits at a space finds none
+		if t, ok := st.(textStage); !ok || !bytes.Contains(t.text, []byte(" ")) || t.behavior == removed {
+			return nil, false
+		}
+	}
+	return q, q.spaceAdded()
+}
+
+// spaceAdded makes the added tokens that are searched for behind the
+// normalizers have spaces too. It reports whether it could: ▁ is no space for
+// those that take spaces along, or only stand at the border of a word.
+func (p *pipeline) spaceAdded() bool {
+	if p.cooked == nil {
+		return true
+	}
+	p.cooked = newTrie()
+	for i, a := range p.added {
+		if !a.normalized {
+			continue
+		}
+		if a.word || a.left || a.right || !p.cooked.add(strings.ReplaceAll(a.form, meta, " "), int32(i)) {
+			return false
+		}
+	}
+	return true
 }

@@ -6,6 +6,7 @@ package token
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -366,14 +367,7 @@ func (b *spBuilder) finish(f *spFile) {
 		mod.frozen.add(f.pieces[id].text, b.extraSymbol(id))
 	}
 	b.merges(f)
-	_, known := b.symbols[meta]
-	mod.cut = known && canCut(func(yield func(string) bool) {
-		for s := range b.symbols {
-			if !yield(s) {
-				return
-			}
-		}
-	})
+	mod.joins = newJoins(maps.Keys(b.symbols))
 }
 
 // extraSymbol makes a symbol that is no id but stands for one, or for none.

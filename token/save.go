@@ -74,16 +74,15 @@ func syncDir(dir string) error {
 
 // json is the tokenizer.json of what was learned, in the order of fields that
 // Hugging Face tokenizers writes, with one token or merge a line.
-func (tr *trainer) json(specials []string) []byte {
+func (tr *byteLevelTraining) json() []byte {
 	var b bytes.Buffer
 	b.WriteString("{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [")
-	for i, s := range specials {
+	for i, s := range tr.specials {
 		fmt.Fprintf(&b, "%s\n    {\"id\": %d, \"content\": %s, \"single_word\": false, \"lstrip\": false, "+
 			"\"rstrip\": false, \"normalized\": false, \"special\": true}", comma(i), i, quote(s))
 	}
-	const level = `{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}`
-	b.WriteString("\n  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": " + level +
-		",\n  \"post_processor\": null,\n  \"decoder\": " + level +
+	b.WriteString("\n  ],\n  \"normalizer\": null,\n  \"pre_tokenizer\": " + splitJSON(tr.pattern) +
+		",\n  \"post_processor\": null,\n  \"decoder\": " + byteLevelJSON(true) +
 		",\n  \"model\": {\n    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n" +
 		"    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n    \"fuse_unk\": false,\n" +
 		"    \"byte_fallback\": false,\n    \"ignore_merges\": false,\n    \"vocab\": {")
@@ -98,9 +97,23 @@ func (tr *trainer) json(specials []string) []byte {
 	return b.Bytes()
 }
 
+// splitJSON is the pre-tokenizer that splits by a pattern. ByteLevel has that of
+// GPT-2 built in.
+func splitJSON(pattern string) string {
+	if pattern == patternGPT2 {
+		return byteLevelJSON(true)
+	}
+	return `{"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": ` + quote(pattern) +
+		`}, "behavior": "Isolated", "invert": false}, ` + byteLevelJSON(false) + "]}"
+}
+
+func byteLevelJSON(regex bool) string {
+	return fmt.Sprintf(`{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": %t}`, regex)
+}
+
 // lastMerges is the merges with only the last one of those that stand twice,
 // which is the one that counts when the file is read.
-func (tr *trainer) lastMerges() [][2]int32 {
+func (tr *byteLevelTraining) lastMerges() [][2]int32 {
 	seen := map[[2]int32]bool{}
 	var out [][2]int32
 	for _, m := range slices.Backward(tr.merges) {

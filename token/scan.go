@@ -3,6 +3,12 @@
 
 package token
 
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
 // The splitting patterns with a scanner of their own. Any other pattern runs
 // in the regular expression engine, at a tenth of the speed.
 const (
@@ -16,6 +22,12 @@ const (
 		`| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	patternQwen2 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}` +
 		`| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+
+	// patternO200k is in OpenAI's tokenizer o200k_base and in models that took it
+	// over.
+	patternO200k = `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?` +
+		`|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
 // scanner finds the end of the word that starts at s[i], where 0 ≤ i < len(s).
@@ -32,35 +44,90 @@ func scannerFor(pattern string) scanner {
 		return scanLlama3
 	case patternQwen2:
 		return scanQwen2
+	case patternO200k:
+		return scanO200k
 	}
 	return nil
 }
 
+// Eight bytes at a time, with a byte of the text in each byte of a number.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x80 * ones
+)
+
+// notLetters has the high bit of each byte of x set that is no ASCII letter.
+func notLetters(x uint64) uint64 {
+	low := x&(0x7f*ones) | 0x20*ones
+	from := low + (0x80-'a')*ones   // high bit: 'a' or more
+	past := low + (0x80-'z'-1)*ones // high bit: more than 'z'
+	return ^(from &^ past &^ x) & highs
+}
+
+// letters8 is the number of ASCII letters at the start of x, up to 8.
+func letters8(x uint64) int { return bits.TrailingZeros64(notLetters(x)) >> 3 }
+
 // scanGPT2 follows [patternGPT2], alternative by alternative.
 func scanGPT2(t *classTable, s []byte, i int) int {
 	c := s[i]
+	start := i
+	if c == ' ' { // " ?": a space joins the run that follows it
+		start++
+	}
+	if start+8 < len(s) {
+		if n := letters8(binary.LittleEndian.Uint64(s[start:])); n > 0 {
+			if start += n; n == 8 || s[start] >= utf8.RuneSelf {
+				return lettersEnd(t, s, start)
+			}
+			return start
+		}
+	}
 	if c == '\'' {
 		if n := contraction(s[i+1:], false); n > 0 {
 			return i + 1 + n
 		}
 	}
-	class, size := t.at(s, i)
-	start := i + size
-	if c == ' ' && start < len(s) { // " ?": a space joins the run that follows it
-		class, size = t.at(s, start)
-		start += size
+	if start == len(s) {
+		return start
 	}
+	class, size := t.at(s, start)
 	if class&isSpace != 0 {
 		return spaceEnd(t, s, i)
 	}
-	return runEnd(t, s, start, class&(isLetter|isNumber))
+	return runEnd(t, s, start+size, class&(isLetter|isNumber))
+}
+
+// lettersEnd is the end of the run of letters from s[i] on.
+func lettersEnd(t *classTable, s []byte, i int) int {
+	for i+8 <= len(s) {
+		n := letters8(binary.LittleEndian.Uint64(s[i:]))
+		if i += n; n == 8 {
+			continue
+		}
+		if s[i] < utf8.RuneSelf {
+			return i
+		}
+		class, size := t.wide(s, i)
+		if class&isLetter == 0 {
+			return i
+		}
+		i += size
+	}
+	return runEnd(t, s, i, isLetter)
 }
 
 // runEnd is the end of the run, from s[i] on, of letters, of numbers, or of
 // what is neither of them nor a space (kind 0).
 func runEnd(t *classTable, s []byte, i int, kind uint8) int {
 	for i < len(s) {
-		class, size := t.at(s, i)
+		if c := s[i]; c < utf8.RuneSelf {
+			if t.ascii[c]&(isLetter|isNumber|isSpace) != kind {
+				break
+			}
+			i++
+			continue
+		}
+		class, size := t.wide(s, i)
 		if class&(isLetter|isNumber|isSpace) != kind {
 			break
 		}
@@ -86,6 +153,29 @@ func spaceEnd(t *classTable, s []byte, i int) int {
 		i += size
 	}
 	return i
+}
+
+// breakEnd follows `\s*[\r\n]+|\s+(?!\S)|\s+` at a space: the run of spaces up
+// to its last line break, or if it has none as in [spaceEnd].
+func breakEnd(t *classTable, s []byte, i int) int {
+	start, last, line := i, i, i
+	for i < len(s) {
+		class, size := t.at(s, i)
+		if class&isSpace == 0 {
+			break
+		}
+		last = i
+		if i += size; s[i-1] == '\r' || s[i-1] == '\n' {
+			line = i
+		}
+	}
+	switch {
+	case line > start:
+		return line
+	case i == len(s) || last == start:
+		return i
+	}
+	return last
 }
 
 // contraction is the length of s, t, re, ve, m, ll or d at the start of s, and
@@ -127,6 +217,19 @@ func scanQwen2(t *classTable, s []byte, i int) int  { return scanNew(t, s, i, 1)
 // the given number of digits in a word.
 func scanNew(t *classTable, s []byte, i, digits int) int {
 	c := s[i]
+	if i+9 < len(s) { // a letter, or one other character of ASCII and a letter
+		start := i
+		if c|0x20 < 'a' || c|0x20 > 'z' {
+			start++
+		}
+		n := letters8(binary.LittleEndian.Uint64(s[start:]))
+		if n > 0 && (start == i || joinsLetters(t, c) && c != '\'') {
+			if start += n; n == 8 || s[start] >= utf8.RuneSelf {
+				return lettersEnd(t, s, start)
+			}
+			return start
+		}
+	}
 	if c == '\'' {
 		if n := contraction(s[i+1:], true); n > 0 {
 			return i + 1 + n
@@ -136,7 +239,7 @@ func scanNew(t *classTable, s []byte, i, digits int) int {
 	next := i + size
 	switch {
 	case class&isLetter != 0:
-		return runEnd(t, s, next, isLetter)
+		return lettersEnd(t, s, next)
 	case class&isNumber != 0:
 		return digitsEnd(t, s, next, digits-1)
 	}
@@ -145,7 +248,7 @@ func scanNew(t *classTable, s []byte, i, digits int) int {
 	if next < len(s) {
 		after, width = t.at(s, next)
 		if after&isLetter != 0 && c != '\r' && c != '\n' {
-			return runEnd(t, s, next+width, isLetter)
+			return lettersEnd(t, s, next+width)
 		}
 	}
 	if class&isSpace == 0 {
@@ -154,10 +257,12 @@ func scanNew(t *classTable, s []byte, i, digits int) int {
 	if c == ' ' && after&(isLetter|isNumber|isSpace) == 0 {
 		return newlinesEnd(s, runEnd(t, s, next+width, 0))
 	}
-	if j := lastNewline(t, s, i); j > i {
-		return j
-	}
-	return spaceEnd(t, s, i)
+	return breakEnd(t, s, i)
+}
+
+// joinsLetters reports whether c is an ASCII character in [^\r\n\p{L}\p{N}].
+func joinsLetters(t *classTable, c byte) bool {
+	return c < utf8.RuneSelf && t.ascii[c]&(isLetter|isNumber) == 0 && c != '\r' && c != '\n'
 }
 
 // digitsEnd takes up to n more numbers.
@@ -179,19 +284,108 @@ func newlinesEnd(s []byte, i int) int {
 	return i
 }
 
-// lastNewline follows `\s*[\r\n]+` at a space: the offset behind the last line
-// break of the run of spaces, or i if it has none.
-func lastNewline(t *classTable, s []byte, i int) int {
-	end := i
+// scanO200k follows [patternO200k], alternative by alternative. Of the second
+// one nothing is left but a run of heads: with a tail behind or among them the
+// first one matches.
+func scanO200k(t *classTable, s []byte, i int) int {
+	if end := casedASCII(t, s, i); end > 0 {
+		return end
+	}
+	class, size := t.at(s, i)
+	next := i + size
+	if class&(isLetter|isNumber) == 0 && s[i] != '\r' && s[i] != '\n' && next < len(s) {
+		// A mark in front of heads alone is the first alternative by itself.
+		if end, tails := casedEnd(t, s, next); end > next && (tails || class&isTail == 0) {
+			return end
+		}
+	}
+	if end, _ := casedEnd(t, s, i); end > i {
+		return end
+	}
+	if class&isNumber != 0 {
+		return digitsEnd(t, s, next, 2)
+	}
+	if class&isSpace == 0 {
+		return slashesEnd(s, runEnd(t, s, next, 0))
+	}
+	if s[i] == ' ' && next < len(s) {
+		if after, width := t.at(s, next); after&(isLetter|isNumber|isSpace) == 0 {
+			return slashesEnd(s, runEnd(t, s, next+width, 0))
+		}
+	}
+	return breakEnd(t, s, i)
+}
+
+// casedASCII is the end of a word of up to 7 letters, all of ASCII, and of what
+// may stand in front; 0 if this is none.
+func casedASCII(t *classTable, s []byte, i int) int {
+	if i+9 >= len(s) {
+		return 0
+	}
+	c := s[i]
+	if c|0x20 < 'a' || c|0x20 > 'z' {
+		if !joinsLetters(t, c) {
+			return 0
+		}
+		i++
+	}
+	x := binary.LittleEndian.Uint64(s[i:])
+	n := letters8(x)
+	if n == 0 || n == 8 || s[i+n] >= utf8.RuneSelf {
+		return 0
+	}
+	const small = 0x20 * ones
+	heads := bits.TrailingZeros64(x&small) &^ 7 // bits in front of the first small letter
+	if heads < 8*n {                            // and the next capital behind it
+		n = min(n, bits.TrailingZeros64(^x&small&^(1<<heads-1))>>3)
+	}
+	i += n
+	if s[i] == '\'' {
+		if k := contraction(s[i+1:], true); k > 0 {
+			i += 1 + k
+		}
+	}
+	return i
+}
+
+// casedEnd is the end of a word of o200k without what may stand in front: heads
+// and then tails, and a contraction; i if there is none. Heads that are tails
+// too are given back where no tail follows, up to the last of them.
+func casedEnd(t *classTable, s []byte, i int) (end int, tails bool) {
+	start, both := i, -1 // both: the end of the last head that is a tail
 	for i < len(s) {
 		class, size := t.at(s, i)
-		if class&isSpace == 0 {
+		if class&isHead == 0 {
+			break
+		}
+		if i += size; class&isTail != 0 {
+			both = i
+		}
+	}
+	heads := i
+	for i < len(s) {
+		class, size := t.at(s, i)
+		if class&isTail == 0 {
 			break
 		}
 		i += size
-		if c := s[i-1]; c == '\r' || c == '\n' {
-			end = i
+	}
+	tails = i > heads
+	if !tails && both >= 0 {
+		i, tails = both, true
+	}
+	if i > start && i < len(s) && s[i] == '\'' {
+		if n := contraction(s[i+1:], true); n > 0 {
+			i += 1 + n
 		}
 	}
-	return end
+	return i, tails
+}
+
+// slashesEnd follows `[\r\n/]*`.
+func slashesEnd(s []byte, i int) int {
+	for i < len(s) && (s[i] == '\r' || s[i] == '\n' || s[i] == '/') {
+		i++
+	}
+	return i
 }

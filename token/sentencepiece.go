@@ -38,6 +38,14 @@ const (
 // encode appends the ids of a text. Special tokens that are written in the text
 // are text.
 func (m *spModel) encode(w *work, dst []int32, s []byte) []int32 {
+	if m.model.spaced && !m.spec.trim && len(s) > 0 {
+		if m.spec.prefix {
+			n := m.model.split(nil, s, 0)
+			w.bufs[0] = append(append(w.bufs[0][:0], ' '), s[:n]...)
+			dst, s = m.model.encode(w, dst, w.bufs[0]), s[n:]
+		}
+		return m.model.appendWords(w, dst, s, m.model.split)
+	}
 	w.bufs[0] = m.normalize(w.bufs[0][:0], s)
 	return m.model.encode(w, dst, w.bufs[0])
 }

@@ -210,6 +210,20 @@ func (st metaspace) split(l *level, s []byte, first bool) []byte {
 	return textStage{text: st.mark, behavior: mergedNext}.split(l, text, first)
 }
 
+// spaceFirst is a [metaspace] that does not split, by its scheme, where a space
+// stands for the mark.
+type spaceFirst string
+
+func (scheme spaceFirst) split(l *level, s []byte, first bool) []byte {
+	lead := bytes.HasPrefix(s, []byte(meta)) || s[0] == ' '
+	if !lead && (scheme == "always" || scheme == "first" && first) {
+		l.text = append(append(l.text[:0], ' '), s...)
+		s = l.text
+	}
+	l.spans = append(l.spans, span{0, len(s), false})
+	return s
+}
+
 // prefixSpace puts a space in front of a piece that does not start with one.
 type prefixSpace struct{}
 

@@ -27,6 +27,7 @@ type Tokenizer struct {
 	files    map[string][]byte
 	about    [][2]string // for Describe
 
+	ready  sync.Once // for prepare
 	pool   sync.Pool // of *work
 	failed atomic.Pointer[error]
 }
@@ -95,11 +96,21 @@ func (t *Tokenizer) take() *work {
 	if w, ok := t.pool.Get().(*work); ok {
 		return w
 	}
-	w := &work{cache: make([]cacheEntry, 1<<cacheBits)}
+	t.ready.Do(t.prepare)
+	w := &work{cache: new(wordCache)}
 	if t.pipe != nil {
 		w.levels = make([]level, len(t.pipe.stages))
 	}
 	return w
+}
+
+// prepare makes the tables for encoding, when it is first done.
+func (t *Tokenizer) prepare() {
+	if t.sp != nil {
+		t.sp.model.prepare(t.sp.spec.escape && t.sp.rules == nil && !t.sp.spec.suffix)
+		return
+	}
+	t.pipe.prepare()
 }
 
 // keep is how long a word, or a text under work, may be for its memory to be

@@ -180,6 +180,7 @@ func TestMergeWays(t *testing.T) {
 			b.push(s, i)
 		}
 		a.at, b.at = append(a.at, int32(len(syms))), append(b.at, int32(len(syms)))
+		a.rankShort(table)
 		a.mergeShort(table)
 		b.mergeLong(table)
 		if !slices.Equal(a.sym, b.sym) || !slices.Equal(a.at, b.at) {

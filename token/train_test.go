@@ -77,6 +77,31 @@ func TestTrainErrors(t *testing.T) {
 			fault.Config,
 			`token: training: special token "\xff": want UTF-8 text, not empty, each once`,
 		},
+		{
+			TrainOptions{Size: 300, Split: "gpt4"},
+			fault.Config,
+			`token: training: split: got "gpt4", want one of gpt2, llama3, qwen2`,
+		},
+		{
+			TrainOptions{Size: 300, MaxMemory: 1000},
+			fault.Config,
+			"token: training: memory: got 1000 bytes, want 16777216 or more",
+		},
+		{
+			TrainOptions{Size: 300, Pieces: &PieceOptions{Coverage: 0.9}},
+			fault.Config,
+			"token: training: coverage: got 0.9, want 0.98 to 1",
+		},
+		{
+			TrainOptions{Size: 300, Pieces: &PieceOptions{}, Specials: []string{"a▁b"}},
+			fault.Config,
+			`token: training: special token "a▁b": it has a meaning in a SentencePiece model or is too long`,
+		},
+		{
+			TrainOptions{Size: 262, Pieces: &PieceOptions{Coverage: 1}},
+			fault.Config,
+			"token: training: size: got 262 tokens, want 263 or more: 4 characters make up 100 % of the text",
+		},
 	} {
 		_, err := Train(doc, tt.opt)
 		if err == nil || err.Error() != tt.want || !errors.Is(err, tt.kind) {
@@ -130,5 +155,22 @@ func TestTrainProgress(t *testing.T) {
 	}
 	if tok, err = Train(doc, TrainOptions{Size: 300, MinFrequency: 1000}); err != nil || tok.Size() != 257 {
 		t.Errorf("with a minimum that no pair reaches: %d tokens, want 257 (%v)", tok.Size(), err)
+	}
+}
+
+// TestTrainStop: an error of Stop ends the training and is what comes back.
+func TestTrainStop(t *testing.T) {
+	doc := slices.Values([][]byte{goText(t, 1<<20)})
+	for _, pieces := range []*PieceOptions{nil, {}} {
+		stop, asked := errors.New("stop"), 0
+		_, err := Train(doc, TrainOptions{Size: 3000, Pieces: pieces, Stop: func() error {
+			if asked++; asked == 5 {
+				return stop
+			}
+			return nil
+		}})
+		if err != stop || asked != 5 {
+			t.Errorf("got %v after %d questions, want the error of the fifth", err, asked)
+		}
 	}
 }

@@ -92,6 +92,10 @@ type Source struct {
 	Tokens    int64            `json:"tokens"`
 	Epoch     int64            `json:"epoch"`
 	Skipped   map[string]int64 `json:"skipped"` // by reason
+	// Retries are the requests to object stores that were repeated, by reason, over
+	// all sources that lie there; absent where none does.
+	Retries map[string]int64 `json:"retries,omitempty"`
+	Padded  int64            `json:"padded,omitempty"` // ids of rows that stand for no document, over all sources
 }
 
 // Restart is a worker that was started again.

@@ -50,6 +50,7 @@ func (r *run) end(err error) {
 	for _, s := range r.Data.Stats() {
 		_ = r.emit(track.Source{
 			Name: s.Name, Documents: s.Documents, Tokens: s.Tokens, Epoch: int64(s.Epoch), Skipped: s.Skipped,
+			Retries: s.Retries, Padded: r.Data.Padded(),
 		})
 	}
 	reason := "finished"

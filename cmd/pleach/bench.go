@@ -31,13 +31,13 @@ type bench struct {
 	in   optim.Precision // of all but generate, which trains nothing
 }
 
-// benches are what can be measured, the usual one last.
+// benches are what can be measured of a model, the usual one last.
 func benches() []string { return []string{"gemm", "ops", "generate", "step"} }
 
 func newBench() *cobra.Command {
 	var b bench
 	c := &cobra.Command{
-		Use:   "bench [gemm | ops | generate | step]",
+		Use:   "bench [gemm | ops | generate | step | tokenizer TOKENIZER FILES…]",
 		Short: "How fast this machine trains and generates, beside what it could at best",
 		Long: `Bench measures the peak of the processor (multiplications and additions in its
 widest registers) and the read bandwidth of its memory, and beside them
@@ -48,6 +48,9 @@ widest registers) and the read bandwidth of its memory, and beside them
             for each takes of the bandwidth; how fast a prompt of --seq ids is read
   gemm      the matrix products of the configuration, each with its share of the peak
   ops       every kernel alone, with the share of what peak or bandwidth allow
+  data      documents to rows: a command of its own, see pleach bench data --help
+
+How fast texts become ids is measured by itself: pleach bench tokenizer --help.
 
 A configuration is a preset of init with a vocabulary of 4096 (up to quick) or
 32000 words, or its own. FLOPs are counted as 6 for each weight of a product and
@@ -63,10 +66,13 @@ bandwidth of the memory: a share above 100 % says that.`,
   pleach bench --precision bf16-sr
   pleach bench generate --config d1024 --precision bf16
   pleach bench gemm --config d1024
-  PLEACH_CPU=avx2 pleach bench ops`,
+  PLEACH_CPU=avx2 pleach bench ops
+  pleach bench data recipe.yaml`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return b.run(c, args) },
 	}
+	c.AddCommand(newBenchTokenizer())
+	c.AddCommand(newBenchData())
 	b.flags(c)
 	f := c.Flags()
 	f.StringVar(&b.precision, "precision", optim.F32.String(), fmt.Sprintf(
@@ -90,7 +96,8 @@ func (b *bench) run(c *cobra.Command, args []string) error {
 		what = args[0]
 	}
 	if !slices.Contains(benches(), what) {
-		return errUsage(c, "got %q, want %s%s", what, strings.Join(benches(), ", "), meant(what, benches()))
+		all := append(benches(), "tokenizer")
+		return errUsage(c, "got %q, want %s%s", what, strings.Join(all, ", "), meant(what, all))
 	}
 	if err := b.check(c, what); err != nil {
 		return err

@@ -170,7 +170,12 @@ func (o *measuring) measure(
 	show := newMeter(c.ErrOrStderr())
 	defer show.erase()
 	began := time.Now()
-	src := data.Source{Paths: []string{file}, Name: name, Field: o.field}
+	from, err := newReach(c.Context(), func(message string) { fmt.Fprintln(c.ErrOrStderr(), message) })
+	if err != nil {
+		return measured{}, err
+	}
+	defer from.close()
+	src := data.Source{Paths: []string{file}, Access: from.Access, Name: name, Field: o.field}
 	r, err := eval.Perplexity(s, T, first, heldOutOf(c.Context(), src, s.source, func(ids int) {
 		show.add(ids, name)
 	}))

@@ -52,7 +52,7 @@ func (p *prepared) openTexts(ctx context.Context) error {
 	m := &source{dir: p.recipe.Model.Path, config: p.model, tokenizer: p.tokenizer}
 	for _, h := range r.Perplexity {
 		text := heldOut{name: h.Name, alarm: float64(h.Alarm) / 100}
-		for d, err := range heldOutOf(ctx, data.Source{Paths: []string{h.Path}, Name: h.Name}, m, func(int) {}) {
+		for d, err := range heldOutOf(ctx, data.Source{Paths: []string{h.Path}, Access: p.reach.Access, Name: h.Name}, m, func(int) {}) {
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"iter"
@@ -43,7 +44,7 @@ continues the pre-training of that model.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			s.w = c.ErrOrStderr()
-			return s.run(args)
+			return s.run(c.Context(), args)
 		},
 	}
 	c.Flags().StringVar(&s.from, "model", "", "continue this model directory instead of starting from scratch")
@@ -57,12 +58,17 @@ type starter struct {
 	w         io.Writer
 }
 
-func (s *starter) run(paths []string) error {
+func (s *starter) run(ctx context.Context, paths []string) error {
 	file := filepath.Join(s.out, "recipe.yaml")
 	if _, err := os.Stat(file); err == nil {
 		return fault.Configf("%s is there already: want another --out", file)
 	}
-	found, err := data.Scan(paths)
+	from, err := newReach(ctx, func(message string) { fmt.Fprintln(s.w, message) })
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	found, err := data.Scan(paths, from.Access)
 	if err != nil {
 		return err
 	}

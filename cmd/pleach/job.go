@@ -42,6 +42,7 @@ type prepared struct {
 	state     train.State      // of kept
 	model     *model.Config
 	tokenizer *token.Tokenizer // nil where all documents are ids
+	reach     *reach
 	loader    *data.Loader
 	texts     []heldOut // to evaluate
 	first     int32     // the id that stands before each of their documents
@@ -49,6 +50,8 @@ type prepared struct {
 	adamw     optim.AdamW
 	warnings  []string
 	schedule  optim.Schedule
+	sources   []data.Repetition
+	ends      int64 // row after which the sources end
 	plan      plan.Plan
 	rows      int // of a step
 	steps     int64
@@ -58,17 +61,37 @@ type prepared struct {
 // prepare reads what a recipe names. The recipe learns what it left open:
 // sequence, lanes, micro-batch, recomputation, length. The end of ctx ends it,
 // even while the tokens of an epoch are counted.
-func prepare(ctx context.Context, r *config.Recipe) (_ *prepared, err error) {
+func prepare(ctx context.Context, r *config.Recipe) (*prepared, error) {
+	return prepareSteps(ctx, r, func(p *prepared) []func() error {
+		return []func() error{
+			p.setOptions, p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData,
+			func() error { return p.openTexts(ctx) }, func() error { return p.setLength(ctx) },
+			func() error { return p.countSources(ctx) }, p.choosePlan,
+		}
+	})
+}
+
+// prepareData reads of a recipe what its rows depend on.
+func prepareData(ctx context.Context, r *config.Recipe) (*prepared, error) {
+	return prepareSteps(ctx, r, func(p *prepared) []func() error {
+		return []func() error{p.openModel, p.setSequence, p.openData}
+	})
+}
+
+// prepareSteps does some of the steps of prepare.
+func prepareSteps(
+	ctx context.Context, r *config.Recipe, steps func(p *prepared) []func() error,
+) (_ *prepared, err error) {
 	p := &prepared{recipe: r}
+	if p.reach, err = newReach(ctx, func(message string) { fmt.Fprintln(os.Stderr, "warning:", message) }); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	for _, step := range []func() error{
-		p.setOptions, p.openModel, p.openState, p.setSequence, p.setOptimizer, p.openData,
-		func() error { return p.openTexts(ctx) }, func() error { return p.setLength(ctx) }, p.choosePlan,
-	} {
+	for _, step := range steps(p) {
 		err := step()
 		if stopped := interrupted(ctx); stopped != nil {
 			err = stopped
@@ -105,6 +128,7 @@ func (p *prepared) close() {
 	if p.loader != nil {
 		p.loader.Close()
 	}
+	p.reach.close()
 }
 
 // openModel finds the architecture and the tokenizer.
@@ -237,36 +261,66 @@ func (p *prepared) setOptimizer() error {
 }
 
 func (p *prepared) openData() error {
+	spec, enc, err := p.dataSpec()
+	if err != nil {
+		return err
+	}
+	p.loader, err = data.Open(spec, enc)
+	return err
+}
+
+// dataSpec is the rows of a recipe, and what turns texts into ids.
+func (p *prepared) dataSpec() (data.Spec, data.Encoder, error) {
 	d := p.recipe.Data
 	bos, eos := specialsOf(p.model, p.tokenizer)
 	spec := data.Spec{
 		Sequence: d.Sequence, Lanes: d.Lanes, Seed: p.recipe.Seed, Shuffle: d.Shuffle, Joined: d.Documents == "joined",
-		BOS: bos, EOS: eos, AddBOS: d.BOS, Vocabulary: p.model.V,
+		Whole: d.Pack == "whole",
+		BOS:   bos, EOS: eos, AddBOS: d.BOS, Vocabulary: p.model.V,
 	}
 	if hasFile(p.recipe.Out, "run.yaml") { // nothing is written before the run begins
 		spec.Cache = p.recipe.Out
 	}
 	for _, s := range d.Sources {
 		spec.Sources = append(spec.Sources, data.Source{
-			Paths: s.Paths, Name: s.Name, Weight: s.Weight, Field: s.Field, ID: s.ID, Mask: s.Mask,
-			Rows: s.Rows, Format: s.Format, Epochs: float64(s.Epochs),
+			Paths: s.Paths, Access: p.reach.Access, Name: s.Name, Weight: s.Weight, Field: s.Field, ID: s.ID, Mask: s.Mask,
+			Rows: s.Rows, Format: s.Format, Epochs: float64(s.Epochs), Damaged: int64(s.Damaged),
 		})
 	}
+	spec.Stages = p.stages()
 	if ready(d.Sources) {
 		spec.EOS = max(eos, 0) // not used: a row is whole
 	} else if eos < 0 {
-		return p.recipe.Errorf("model", "neither tokenizer nor config.json names an end-of-sequence id: documents need one")
+		return spec, nil, p.recipe.Errorf("model", "neither tokenizer nor config.json names an end-of-sequence id: documents need one")
 	}
 	if d.BOS && bos < 0 {
-		return p.recipe.Errorf("data.bos", "the tokenizer has no begin-of-sequence")
+		return spec, nil, p.recipe.Errorf("data.bos", "the tokenizer has no begin-of-sequence")
 	}
 	var enc data.Encoder
 	if p.tokenizer != nil {
 		enc, spec.Tokenizer = p.tokenizer, fingerprint(p.tokenizer)
 	}
-	var err error
-	p.loader, err = data.Open(spec, enc)
-	return err
+	return spec, enc, nil
+}
+
+// stages are the mixtures that follow the first one, by row.
+func (p *prepared) stages() []data.Stage {
+	d := p.recipe.Data
+	weights := make([]float64, len(d.Sources))
+	at := map[string]int{}
+	for i, s := range d.Sources {
+		weights[i], at[s.Name] = s.Weight, i
+	}
+	var all []data.Stage
+	for _, st := range d.Stages {
+		weights = slices.Clone(weights)
+		for _, w := range st.Weights {
+			weights[at[w.Name]] = w.Weight
+		}
+		steps := st.From.In(unit.Tokens(p.rows * d.Sequence))
+		all = append(all, data.Stage{Row: int64(steps) * int64(p.rows), Weights: weights})
+	}
+	return all
 }
 
 func ready(sources []config.Source) bool {

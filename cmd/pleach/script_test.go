@@ -45,9 +45,17 @@ func TestMain(m *testing.M) {
 //	near FILE GOLDEN TOL      compares lines of score with lines of want.jsonl
 //	is FILE TEXT              compares a file with a text and a newline
 //	fails CODE COMMAND…       runs a command that ends with this exit code
+//
+// HF_ENDPOINT is a hub with the repositories org/model and datasets/org/data.
 func TestScripts(t *testing.T) {
+	hub := hubs(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HF_ENDPOINT", hub)
+			e.Setenv("PLEACH_CACHE", filepath.Join(e.WorkDir, ".objects"))
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model":     scripted(2, 2, copyModel),
 			"tokenizer": scripted(2, 2, copyTokenizer),

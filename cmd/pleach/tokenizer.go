@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"pleach/data"
 	"pleach/internal/fault"
 	"pleach/token"
 )
@@ -29,102 +27,6 @@ file of any name that is one of the two.`,
 	}
 	c.AddCommand(newTokenizerTrain(), newTokenizerEncode(), newTokenizerDecode(), newTokenizerInspect())
 	return c
-}
-
-// vocabulary is what tokenizer train is told.
-type vocabulary struct {
-	compute
-	size, min int
-	out       string
-	field     string
-	specials  []string
-}
-
-func newTokenizerTrain() *cobra.Command {
-	var o vocabulary
-	c := &cobra.Command{
-		Use:   "train FILES… --size N --out DIR",
-		Short: "Learn a byte-level BPE tokenizer from texts",
-		Long: `Train learns N tokens from text files, JSONL files and folders of them, and writes
-tokenizer.json and tokenizer_config.json into DIR, which Hugging Face tokenizers and
-transformers load. The special tokens come first.`,
-		Example: `  pleach tokenizer train corpus/ more.jsonl --size 8192 --out tokenizer`,
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return o.run(c, args) },
-	}
-	o.flags(c)
-	c.Flags().IntVar(&o.size, "size", 0, "tokens to learn, with 256 bytes and the special ones")
-	c.Flags().StringVar(&o.out, "out", "", "folder to write to, empty or new")
-	c.Flags().StringVar(&o.field, "field", "text", "of a JSONL line, the text")
-	c.Flags().IntVar(&o.min, "min-frequency", 2, "how often a pair must occur to become a token")
-	c.Flags().StringArrayVar(&o.specials, "special", []string{"<|endoftext|>"},
-		"a special token; may be repeated")
-	return c
-}
-
-func (o *vocabulary) run(c *cobra.Command, files []string) error {
-	if o.size == 0 || o.out == "" {
-		return errUsage(c, "want --size N and --out DIR")
-	}
-	if o.min < 1 {
-		return errUsage(c, "--min-frequency: got %d, want 1 or more", o.min)
-	}
-	if least := 256 + len(o.specials); o.size < least || o.size > 1<<24 {
-		return errUsage(c, "--size: got %d, want %d (bytes and special tokens) to %d", o.size, least, 1<<24)
-	}
-	if err := o.check(c); err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(o.out)
-	if err == nil && len(entries) > 0 {
-		return fault.Statef("%s: it holds files, want an empty or a new folder", o.out)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fault.Machinef("%w", err)
-	}
-	t, err := o.train(c, files)
-	if err != nil {
-		return err
-	}
-	if err := t.Save(o.out); err != nil {
-		return fault.As(fault.Machine, err)
-	}
-	if t.Size() < o.size {
-		fmt.Fprintf(c.ErrOrStderr(), "got %d tokens: the texts have no more pairs that occur %d times\n",
-			t.Size(), o.min)
-	}
-	fmt.Fprintf(c.ErrOrStderr(), "%s: %d tokens\n", o.out, t.Size())
-	return nil
-}
-
-func (o *vocabulary) train(c *cobra.Command, files []string) (*token.Tokenizer, error) {
-	show := newMeter(c.ErrOrStderr())
-	defer show.erase()
-	var broken error
-	read := 0
-	docs := func(yield func([]byte) bool) {
-		for d, err := range data.Documents(data.Source{Paths: files, Field: o.field}) {
-			if err == nil && d.IDs != nil {
-				err = fault.Dataf("%s: a list of ids, want text", d.ID)
-			}
-			if err == nil {
-				err = interrupted(c.Context())
-			}
-			if broken = err; err != nil || !yield(d.Text) {
-				return
-			}
-			read += len(d.Text)
-			show.say("reading: %.0f MB", float64(read)/1e6)
-		}
-	}
-	t, err := token.Train(docs, token.TrainOptions{
-		Size: o.size, Specials: o.specials, MinFrequency: o.min, Threads: o.threads,
-		Progress: func(done, total int) { show.say("learning: %d of %d tokens", done, total) },
-	})
-	if broken != nil {
-		return nil, broken
-	}
-	return t, err
 }
 
 func newTokenizerEncode() *cobra.Command {

@@ -26,7 +26,7 @@ import (
 
 func newTrain() *cobra.Command {
 	var dry bool
-	var profile string
+	var o training
 	c := &cobra.Command{
 		Use:   "train RECIPE.yaml [key=value …]",
 		Short: "Pre-train, continue or fine-tune a model: the recipe says which",
@@ -56,28 +56,37 @@ chrome://tracing or Perfetto. The run has the same bits.`,
 			if err != nil {
 				return err
 			}
-			_, err = trainMeasured(c.Context(), r, newProgress(c.ErrOrStderr()), profile)
+			_, err = o.train(c.Context(), r, newProgress(c.ErrOrStderr()))
 			return err
 		},
 	}
 	c.Flags().BoolVar(&dry, "dry-run", false, "print the effective recipe and the plan, train nothing")
-	c.Flags().StringVar(&profile, "profile", "", "write a profile of one step into this `folder`")
+	c.Flags().BoolVar(&o.changed, "accept-changed-data", false, "go on with a run although files of its corpus have changed")
+	c.Flags().StringVar(&o.profile, "profile", "", "write a profile of one step into this `folder`")
 	return c
 }
 
 // trainRecipe runs a recipe to its end and shows its progress.
 func trainRecipe(ctx context.Context, r *config.Recipe, show display) (train.Result, error) {
-	return trainMeasured(ctx, r, show, "")
+	return training{}.train(ctx, r, show)
 }
 
-// trainMeasured also writes a profile of a step into a folder, if one is given.
-func trainMeasured(ctx context.Context, r *config.Recipe, show display, folder string) (train.Result, error) {
+// training is what the command line says beside the recipe.
+type training struct {
+	profile string // a folder for a profile of a step, or ""
+	changed bool   // go on although the corpus has changed
+}
+
+func (o training) train(ctx context.Context, r *config.Recipe, show display) (train.Result, error) {
 	p, err := prepare(ctx, r)
 	if err != nil {
 		return train.Result{}, err
 	}
 	defer p.close()
 	resumes, err := p.sameRun()
+	if err == nil && resumes {
+		err = p.checkFiles(o.changed)
+	}
 	if err != nil {
 		return train.Result{}, err
 	}
@@ -92,13 +101,16 @@ func trainMeasured(ctx context.Context, r *config.Recipe, show display, folder s
 	if err := writeFile(r.Out, "run.yaml", r.Effective()); err != nil {
 		return train.Result{}, err
 	}
+	if err := p.keepFiles(); err != nil {
+		return train.Result{}, err
+	}
 	log, err := track.Open(filepath.Join(r.Out, "events.jsonl"))
 	if err != nil {
 		return train.Result{}, err
 	}
 	defer log.Close()
 	show.begin(p, resumes)
-	result, err := p.train(ctx, sinks{log, show}, folder)
+	result, err := p.train(ctx, sinks{log, show}, o.profile)
 	show.end(result, err)
 	return result, err
 }
@@ -152,6 +164,9 @@ func (p *prepared) describe(w io.Writer) {
 	tokens := p.steps * int64(p.rows*p.plan.Batch.T)
 	fmt.Fprintf(w, "run: %d steps of %d sequences of %d: %s tokens; micro-batches of %d, recomputation %v\n",
 		p.steps, p.rows, p.plan.Batch.T, amount(float64(tokens)), p.plan.Batch.B, p.plan.Layout.Recompute)
+	for _, s := range p.sources {
+		fmt.Fprintln(w, seenLine(s))
+	}
 	fmt.Fprintf(w, "precision: %v\n", train.TypesOf(p.plan.Layout, p.adamw))
 	for _, g := range p.adamw.Groups(s.Whole()) {
 		fmt.Fprintf(w, "%v\n", g)

@@ -26,7 +26,7 @@ NONE
 BASE < internal/golden, internal/lint;
 
 # Rooms that know no other room.
-BASE < half, blob, config, token, template, track;
+BASE < half, blob, config, token, template, track, data/table;
 
 # A suite for every store, and generators of tables and of assembly.
 blob < blob/blobtest;
@@ -35,6 +35,7 @@ BASE < token/gen, kernel/gen;
 # Numbers, files, ranks.
 half < kernel, program;
 half, blob < weights;
+blob < data/frame;
 kernel < mesh;
 
 # The step program: who writes it, who runs it.
@@ -45,7 +46,7 @@ engine, mesh < engine/pjrt;
 
 # Tokens in, state out, models combined. A checkpoint is a Hugging Face model
 # directory with a training folder, so it is written in the model's words.
-blob, token, template < data < corpus;
+blob, token, template, data/table, data/frame < data < corpus;
 model, weights, mesh < ckpt;
 weights, kernel < merge;
 

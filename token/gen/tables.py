@@ -92,6 +92,12 @@ show("letters", r"is \p{L} of the splitting patterns",
      members(removed(pre.Split(Regex(r"\p{L}"), "removed"))))
 show("numbers", r"is \p{N} of the splitting patterns",
      members(removed(pre.Split(Regex(r"\p{N}"), "removed"))))
+show("capitals", r"is \p{Lu} and \p{Lt} of the splitting patterns",
+     members(removed(pre.Split(Regex(r"[\p{Lu}\p{Lt}]"), "removed"))))
+show("smalls", r"is \p{Ll} of the splitting patterns",
+     members(removed(pre.Split(Regex(r"\p{Ll}"), "removed"))))
+show("marks", r"is \p{M} of the splitting patterns",
+     members(removed(pre.Split(Regex(r"\p{M}"), "removed"))))
 show("spaces", r"is \s", members(removed(pre.WhitespaceSplit())))
 show("numerics", "is what the pre-tokenizer Digits splits off", members(isolated(pre.Digits(True))))
 show("puncts", "is what the pre-tokenizer Punctuation splits off", members(isolated(pre.Punctuation())))

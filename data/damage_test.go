@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pleach/internal/fault"
+)
+
+// harmed is a source of 60 documents, of which every tenth line is damaged.
+func harmed(t *testing.T) Source {
+	lines := strings.Split(jsonl(lettered(4, 60, 30)), "\n")
+	for i := 9; i < 60; i += 10 {
+		lines[i] = lines[i][:len(lines[i])/2]
+	}
+	return Source{Paths: []string{write(t, map[string]string{"a.jsonl": strings.Join(lines, "\n")})}, Epochs: 2}
+}
+
+// TestDamagedIsAnError: unless the recipe says otherwise, naming file, line and byte.
+func TestDamagedIsAnError(t *testing.T) {
+	src := harmed(t)
+	var err error
+	for _, err = range Documents(src) {
+		if err != nil {
+			break
+		}
+	}
+	if want := "a.jsonl:10 (byte "; !errors.Is(err, fault.Data) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	p := specOf([]Source{src})
+	p.Sources[0].ID = "id"
+	l := open(t, p)
+	_, err = l.Next(400)
+	if want := "a.jsonl:"; !errors.Is(err, fault.Data) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// TestDamagedLeftOut: as many as the recipe says are left out and counted, once,
+// however often the run is resumed; one more ends it.
+func TestDamagedLeftOut(t *testing.T) {
+	p := specOf([]Source{harmed(t)})
+	p.Sources[0].Damaged = 6
+	l := open(t, p)
+	want := drain(t, l)
+	st := l.Stats()[0]
+	if n := st.Skipped["damaged"]; n == 0 || n > 6 || !strings.Contains(st.Examples["damaged"], "a.jsonl:") {
+		t.Errorf("got %d damaged, such as %s", n, st.Examples["damaged"])
+	}
+	l, again := open(t, p), open(t, p)
+	for k := 0; k+4 < len(want); k++ {
+		if err := again.Restore(throughJSON(t, l.State())); err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprint("resumed after row ", k), next(t, again, 4), want[k:k+4])
+		next(t, l, 1)
+	}
+	n := 0
+	for _, err := range Documents(p.Sources[0]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 54 {
+		t.Errorf("got %d documents, want 54", n)
+	}
+	p.Sources[0].Damaged = 2
+	_, err := open(t, p).Next(len(want))
+	if msg := "documents are damaged, want at most 2; the first: data: "; err == nil || !strings.Contains(err.Error(), msg) {
+		t.Errorf("got %v, want %q", err, msg)
+	}
+	for _, err = range Documents(p.Sources[0]) {
+		if err != nil {
+			break
+		}
+	}
+	if msg := "3 documents are damaged, want at most 2"; err == nil || !strings.Contains(err.Error(), msg) {
+		t.Errorf("got %v, want %q", err, msg)
+	}
+}
+
+// TestNamedByByte: where lines are too many to count, a document is named by where
+// it starts, and an error by its line too.
+func TestNamedByByte(t *testing.T) {
+	defer func(n int64) { countedSize = n }(countedSize)
+	countedSize = 100
+	file := filepath.Join(write(t, map[string]string{
+		"a.jsonl": jsonl([]string{"one", "two", "three"}) + `{"text": 1}` + strings.Repeat("\n", 60),
+	}), "a.jsonl")
+	var names []string
+	var err error
+	for d, e := range Documents(Source{Paths: []string{file}}) {
+		if err = e; err == nil {
+			names = append(names, strings.TrimPrefix(d.ID, file))
+		}
+	}
+	if got := strings.Join(names, " "); got != "@0 @25 @50" {
+		t.Errorf("got the names %s", got)
+	}
+	if err == nil || !strings.Contains(err.Error(), file+":4 (byte 77)") {
+		t.Errorf("got %v, want line 4", err)
+	}
+}

@@ -1,0 +1,306 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+
+	"pleach/blob"
+	"pleach/data/table"
+	"pleach/internal/fault"
+)
+
+// A folder of rows holds the rows of a run as they are trained on, in their order:
+//
+//	rows.json     how many, of what, and where the loader stood after each part
+//	00000.arrow … parts of 4096 rows: Arrow IPC files, a batch for 32 rows
+const (
+	rowsName    = "rows.json"
+	rowsForm    = 1 // changes with what the files mean
+	rowsInPart  = 4096
+	rowsInBatch = 32
+)
+
+// rowsManifest is rows.json.
+type rowsManifest struct {
+	Form        int         `json:"form"`
+	Sequence    int         `json:"sequence"`
+	Joined      bool        `json:"joined"`
+	Rows        int64       `json:"rows"` // of complete parts, and of the last one
+	Fingerprint Fingerprint `json:"fingerprint"`
+	After       State       `json:"after"` // where the loader stood after those rows
+}
+
+// Columns of rows.
+const (
+	rowIDs = iota
+	rowTargets
+	rowFrom
+	rowTo
+	rowOffset
+	rowSource
+	rowNames
+)
+
+func rowColumns() []table.ColumnDef {
+	return []table.ColumnDef{
+		{Name: "ids", Kind: table.Numbers},    // T+1
+		{Name: "targets", Kind: table.Bits},   // T: whether id i+1 is one
+		{Name: "from", Kind: table.Numbers},   // of each document: its first id in the row
+		{Name: "to", Kind: table.Numbers},     // and the one after its last
+		{Name: "offset", Kind: table.Numbers}, // of the first one in the document
+		{Name: "source", Kind: table.Numbers},
+		{Name: "names", Kind: table.Strings},
+	}
+}
+
+func rowFields() []table.Field {
+	var fields []table.Field
+	for _, c := range rowColumns() {
+		f := table.Field{Path: c.Name, Form: table.IDs}
+		if c.Kind == table.Strings {
+			f.Form = table.Text
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+// WriteRows writes the first n rows of a loader of one rank, from the start of its
+// run, into a folder, or fewer if its sources end: io.EOF then. A source of ready
+// rows with that folder as its path gives them back as they are, documents and
+// targets included. Complete parts that are there already are kept. progress may be
+// nil.
+func WriteRows(ctx context.Context, l *Loader, n int64, dir string, progress func(done, total int64)) error {
+	m := rowsManifest{Form: rowsForm, Sequence: l.spec.Sequence, Joined: l.spec.Joined, Fingerprint: l.Fingerprint()}
+	if l.spec.Ranks != 1 {
+		return fault.Configf("data: writing rows: got %d ranks, want 1", l.spec.Ranks)
+	}
+	old, err := readRows(dir)
+	if err != nil {
+		return err
+	}
+	if old != nil {
+		if d := old.Fingerprint.Differ(m.Fingerprint); len(d) > 0 {
+			return fault.Statef("data: writing rows into %s: it holds rows of other data: %s: want another folder", dir, d[0])
+		}
+		if old.Rows >= n || old.Rows%rowsInPart != 0 {
+			return nil // they are there, or the sources end with them
+		}
+		if err := l.Restore(old.After); err != nil {
+			return err
+		}
+		m = *old
+	} else if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return fault.Statef("data: writing rows into %s: it holds files that are no rows: want an empty or a new folder", dir)
+	}
+	store := blob.Local(dir)
+	for m.Rows < n {
+		ended, err := writePart(ctx, l, store, &m, min(rowsInPart, n-m.Rows))
+		if err != nil {
+			return err
+		}
+		if progress != nil {
+			progress(m.Rows, n)
+		}
+		if ended {
+			return io.EOF
+		}
+	}
+	return nil
+}
+
+// writePart writes the next n rows and records them.
+func writePart(ctx context.Context, l *Loader, store *blob.Dir, m *rowsManifest, n int64) (ended bool, err error) {
+	var wrote int64
+	err = store.Write(partName(int(m.Rows/rowsInPart)), func(f io.Writer) error {
+		w, err := table.NewWriter(f, nil, rowColumns()...)
+		if err != nil {
+			return err
+		}
+		for !ended && err == nil && w.Rows() < n {
+			if err = ctx.Err(); err == nil {
+				ended, err = writeBatch(l, w, int(min(rowsInBatch, n-w.Rows())))
+			}
+		}
+		wrote = w.Rows()
+		return errors.Join(err, w.Close())
+	})
+	if err != nil {
+		return ended, err
+	}
+	m.Rows += wrote
+	m.After = l.State()
+	b, err := json.Marshal(m)
+	if err != nil {
+		return ended, err
+	}
+	return ended, store.Write(rowsName, func(f io.Writer) error {
+		_, err := f.Write(b)
+		return err
+	})
+}
+
+func writeBatch(l *Loader, w *table.Writer, n int) (ended bool, err error) {
+	rows, err := l.Next(n)
+	if ended = errors.Is(err, io.EOF); err != nil && !ended {
+		return false, err
+	}
+	for _, r := range rows {
+		targets := make([]uint8, len(r.Labels))
+		for i, label := range r.Labels {
+			if label >= 0 {
+				targets[i] = 1
+			}
+		}
+		w.Numbers(rowIDs, r.IDs)
+		w.Bits(rowTargets, targets)
+		var columns [rowNames][]int32
+		var names []string
+		for _, d := range r.Docs {
+			for c, v := range map[int]int{rowFrom: d.From, rowTo: d.To, rowOffset: d.Offset, rowSource: d.Source} {
+				columns[c] = append(columns[c], int32(v))
+			}
+			names = append(names, d.ID)
+		}
+		for c := rowFrom; c < rowNames; c++ {
+			w.Numbers(c, columns[c])
+		}
+		w.Strings(rowNames, names)
+	}
+	return ended, w.EndBatch()
+}
+
+// readRows reads rows.json of a folder; nil if it has none.
+func readRows(dir string) (*rowsManifest, error) {
+	name := filepath.Join(dir, rowsName)
+	if _, err := os.Stat(name); err != nil {
+		return nil, nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fault.Dataf("data: %w", err)
+	}
+	m := &rowsManifest{}
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, fault.Dataf("data: %s: %w", name, err)
+	}
+	if m.Form != rowsForm || m.Rows < 1 || m.Sequence < 1 {
+		return nil, fault.Dataf("data: %s: got form %d with %d rows, want form %d: it was made by another version",
+			name, m.Form, m.Rows, rowsForm)
+	}
+	return m, nil
+}
+
+// packedRows is a folder of rows as a source.
+type packedRows struct {
+	dir string
+	rowsManifest
+}
+
+// openRows makes s a source of packed rows if its path is a folder of them.
+func (s *source) openRows() (bool, error) {
+	if len(s.Paths) != 1 || !s.Rows {
+		return false, nil
+	}
+	m, err := readRows(s.Paths[0])
+	if m == nil || err != nil {
+		return false, err
+	}
+	s.packed = &packedRows{s.Paths[0], *m}
+	size := m.Rows * int64(m.Sequence+1) * 4
+	b, err := json.Marshal(m.Fingerprint)
+	if err != nil {
+		return false, err
+	}
+	s.size, s.blocks, s.block = size, 1, size
+	s.files = []file{{
+		found: found{name: s.Paths[0], rel: filepath.Base(s.Paths[0])}, size: size, format: formatArrow, print: b,
+		lines: &lineIndex{}, shape: &shape{},
+	}}
+	s.skipped, s.examples = map[string]int64{}, map[string]string{}
+	return true, nil
+}
+
+// prepare opens a part.
+func (p *packedRows) prepare(t *shelved) (err error) {
+	name := filepath.Join(p.dir, partName(int(t.file)))
+	if t.from, err = (local{}).open(name); err != nil {
+		return err
+	}
+	if t.table, err = table.Open(t.from, t.from.Size(), name); err != nil {
+		t.close()
+		return err
+	}
+	want := min(rowsInPart, p.Rows-int64(t.file)*rowsInPart)
+	if got := t.table.Rows(); got < want {
+		t.close()
+		return fault.Dataf("data: %s: got %d rows, want %d", name, got, want)
+	}
+	return nil
+}
+
+// packedRow fills r with row g of the folder.
+func (s *source) packedRow(g int64, r *Row, c *scratch) error {
+	part := int32(g / rowsInPart)
+	t, err := s.tables.take(s, part)
+	if err != nil {
+		return err
+	}
+	defer s.tables.give(t)
+	w, at := &c.rows, g%rowsInPart
+	if w.file != part+1 || at < w.lo || at >= w.hi {
+		w.file = 0
+		lo, hi := t.around(at)
+		if err := t.table.Read(lo, hi, rowFields(), &w.batch); err != nil {
+			return err
+		}
+		w.file, w.lo, w.hi = part+1, lo, hi
+	}
+	return s.packed.unpack(w.batch.Columns, int(at-w.lo), g, r)
+}
+
+// unpack makes a row of what the columns say of it.
+func (p *packedRows) unpack(columns []table.Column, k int, g int64, r *Row) error {
+	list := func(i int) []int32 {
+		lo, hi := columns[i].Row(k)
+		return columns[i].IDs[lo:hi]
+	}
+	T := p.Sequence
+	from, to, offset, sources := list(rowFrom), list(rowTo), list(rowOffset), list(rowSource)
+	lo, hi := columns[rowNames].Row(k)
+	docs := hi - lo
+	if len(list(rowIDs)) != T+1 || len(list(rowTargets)) != T || len(from) != docs || len(to) != docs ||
+		len(offset) != docs || len(sources) != docs {
+		return fault.Dataf("data: %s: row %d does not have the columns of a row of %d ids", p.dir, g, T+1)
+	}
+	copy(r.IDs, list(rowIDs))
+	for i, is := range list(rowTargets) {
+		if r.Labels[i] = -1; is != 0 {
+			r.Labels[i] = r.IDs[i+1]
+		}
+	}
+	begin, next := 0, 0
+	for i := range r.Positions {
+		if next < docs && int(from[next]) == i {
+			begin, next = i, next+1
+		} else if docs > 0 && int(to[docs-1]) == i { // what follows is padding
+			begin = i
+		}
+		if r.Positions[i] = int32(i - begin); p.Joined {
+			r.Positions[i] = int32(i)
+		}
+	}
+	for d := range docs {
+		r.Docs = append(r.Docs, Span{
+			string(columns[rowNames].Text(lo + d)), int(sources[d]), int(from[d]), int(to[d]), int(offset[d]),
+		})
+	}
+	return nil
+}

@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package data
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"pleach/data/frame"
+	"pleach/data/table"
+	"pleach/internal/fault"
+)
+
+// A folder of tokens holds the documents of one source as ids, in the order of its
+// files, with what is left out and why. The documents stand where they stood in the
+// files, so a run that reads the folder has the rows of one that reads the texts.
+//
+//	tokens.json        what was read, by which tokenizer, and the parts; written last
+//	00000.arrow …      parts of 256 MiB of the source: Arrow IPC files, a batch for
+//	                   each MiB in which documents stand
+const (
+	tokensName = "tokens.json"
+	tokenChunk = 1 << 20
+	partChunks = 256
+	tokensForm = 1 // changes with what the files mean
+)
+
+// tokenManifest is tokens.json.
+type tokenManifest struct {
+	Form      int               `json:"form"`
+	Complete  bool              `json:"complete"`
+	Tokenizer string            `json:"tokenizer"`
+	Options   tokenOptions      `json:"options"`
+	Files     []tokenFile       `json:"files"`
+	Parts     []tokenPart       `json:"parts"`
+	Skipped   map[string]int64  `json:"skipped"` // files left out, by reason
+	Examples  map[string]string `json:"examples"`
+}
+
+// tokenOptions are what of a source the documents depend on.
+type tokenOptions struct {
+	Field      string `json:"field"`
+	ID         string `json:"id"`
+	Mask       string `json:"mask"`
+	Format     string `json:"format"`
+	Damaged    int64  `json:"damaged"`
+	Vocabulary int    `json:"vocabulary"`
+}
+
+// tokenFile is a file that was read.
+type tokenFile struct {
+	Name   string `json:"name"`
+	Rel    string `json:"rel"`
+	Bytes  int64  `json:"bytes"`
+	Format string `json:"format"`
+	Packed uint8  `json:"packed"`
+	Print  string `json:"print"`
+}
+
+// tokenPart is an Arrow file.
+type tokenPart struct {
+	Rows      int64            `json:"rows"`
+	Documents int64            `json:"documents"`
+	Tokens    int64            `json:"tokens"`            // without special ids
+	Skipped   map[string]int64 `json:"skipped,omitempty"` // documents left out, by reason
+}
+
+// Columns of a part.
+const (
+	colAt    = iota // the stored byte of the source at which the document stands
+	colBytes        // that it takes
+	colName
+	colWhy  // it is left out, or "encoded", or "ids" if it came as ids
+	colIDs  // without special ids
+	colMask // absent: all 1
+)
+
+const (
+	asText = "encoded"
+	asIDs  = "ids"
+)
+
+func tokenColumns() []table.ColumnDef {
+	return []table.ColumnDef{
+		{Name: "at", Kind: table.Int64},
+		{Name: "bytes", Kind: table.Int64},
+		{Name: "name", Kind: table.String},
+		{Name: "why", Kind: table.String},
+		{Name: "ids", Kind: table.Numbers},
+		{Name: "mask", Kind: table.Bits},
+	}
+}
+
+// tokenFields are the columns as they are read: where documents stand, and what
+// they are.
+func tokenFields() (where, what []table.Field) {
+	all := []table.Field{
+		{Path: "at", Form: table.Label},
+		{Path: "bytes", Form: table.Label},
+		{Path: "name", Form: table.Text},
+		{Path: "why", Form: table.Text},
+		{Path: "ids", Form: table.IDs},
+		{Path: "mask", Form: table.IDs},
+	}
+	return all[:2], all[2:]
+}
+
+func partName(i int) string {
+	s := strconv.Itoa(i)
+	return "00000"[min(len(s), 5):] + s + ".arrow"
+}
+
+// readTokens reads tokens.json of a folder; nil if it has none.
+func readTokens(dir string) (*tokenManifest, error) {
+	name := filepath.Join(dir, tokensName)
+	if _, err := os.Stat(name); err != nil {
+		return nil, nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fault.Dataf("data: %w", err)
+	}
+	f := &tokenManifest{}
+	if err := json.Unmarshal(b, f); err != nil {
+		return nil, fault.Dataf("data: %s: %w", name, err)
+	}
+	if f.Form != tokensForm {
+		return nil, fault.Dataf("data: %s: got form %d, want %d: it was made by another version", name, f.Form, tokensForm)
+	}
+	return f, nil
+}
+
+// openTokens makes s a source of tokens if its path is a folder of them.
+func (s *source) openTokens(tokenizer string) (bool, error) {
+	if len(s.Paths) != 1 {
+		return false, nil
+	}
+	dir := s.Paths[0]
+	f, err := readTokens(dir)
+	if f == nil || err != nil {
+		return false, err
+	}
+	switch {
+	case !f.Complete:
+		return false, fault.Dataf("data: %s: its tokens are not complete: want `pleach data tokenize` to end", dir)
+	case f.Tokenizer != tokenizer:
+		return false, fault.Configf("data: %s: its tokens are of another tokenizer than the model's: got %s, want %s",
+			dir, f.Tokenizer, tokenizer)
+	}
+	s.Field, s.ID, s.Mask, s.Format = f.Options.Field, f.Options.ID, f.Options.Mask, f.Options.Format
+	s.Damaged = f.Options.Damaged
+	for _, one := range f.Files {
+		print, err := hex.DecodeString(one.Print)
+		if err != nil || one.Bytes <= 0 {
+			return false, fault.Dataf("data: %s: file %s: it is damaged", filepath.Join(dir, tokensName), one.Name)
+		}
+		s.files = append(s.files, file{
+			found: found{name: one.Name, rel: one.Rel}, size: one.Bytes, base: s.size, format: one.Format,
+			packed: frame.Format(one.Packed), print: print, lines: &lineIndex{}, shape: &shape{},
+		})
+		s.size += one.Bytes
+	}
+	want := int((s.size + tokenChunk*partChunks - 1) / (tokenChunk * partChunks))
+	if len(f.Parts) != want {
+		return false, fault.Dataf("data: %s: got %d parts, want %d", filepath.Join(dir, tokensName), len(f.Parts), want)
+	}
+	s.parts = &parts{dir: dir, parts: f.Parts}
+	s.skipped, s.examples = f.Skipped, f.Examples
+	return true, nil
+}
+
+// parts is the tokens of a source. Its tables are on the shelf of the source, by
+// the number of the part.
+type parts struct {
+	dir   string
+	parts []tokenPart
+}
+
+// prepare opens a part.
+func (p *parts) prepare(t *shelved) (err error) {
+	name := filepath.Join(p.dir, partName(int(t.file)))
+	if t.from, err = (local{}).open(name); err != nil {
+		return err
+	}
+	if t.table, err = table.Open(t.from, t.from.Size(), name); err != nil {
+		t.close()
+		return err
+	}
+	if got, want := t.table.Rows(), p.parts[t.file].Rows; got != want {
+		t.close()
+		return fault.Dataf("data: %s: got %d rows, want the %d of %s", name, got, want, tokensName)
+	}
+	return nil
+}
+
+// batches is the rows of the batches of a part that hold what stands in chunks
+// from … to−1 of it.
+func (t *shelved) batches(from, to int64) (lo, hi int64) {
+	groups := t.table.Groups()
+	at := func(i int64) int64 {
+		if i >= int64(len(groups)) {
+			return t.table.Rows()
+		}
+		return groups[i]
+	}
+	return at(from), at(to)
+}
+
+// findTokens lists the documents that stand in [lo,hi) of the source.
+func (s *source) findTokens(lo, hi int64) ([]ref, error) {
+	var refs []ref
+	var c scratch
+	for lo < hi {
+		part := lo / (tokenChunk * partChunks)
+		base := part * tokenChunk * partChunks
+		end := min(hi, base+tokenChunk*partChunks)
+		var err error
+		if refs, err = s.findPart(refs, int32(part), base, lo, end, &c); err != nil {
+			return nil, err
+		}
+		lo = end
+	}
+	return refs, nil
+}
+
+func (s *source) findPart(refs []ref, part int32, base, lo, hi int64, c *scratch) ([]ref, error) {
+	t, err := s.tables.take(s, part)
+	if err != nil {
+		return nil, err
+	}
+	defer s.tables.give(t)
+	first, last := t.batches((lo-base)/tokenChunk, (hi-base+tokenChunk-1)/tokenChunk)
+	where, _ := tokenFields()
+	if err := t.table.Read(first, last, where, &c.rows.batch); err != nil {
+		return nil, err
+	}
+	b := &c.rows.batch
+	for i := range b.Rows {
+		at, err := strconv.ParseInt(string(b.Columns[colAt].Text(i)), 10, 64)
+		n, err2 := strconv.ParseInt(string(b.Columns[colBytes].Text(i)), 10, 64)
+		if err = errors.Join(err, err2); err != nil {
+			return nil, fault.Dataf("data: %s: row %d: %w", partName(int(part)), first+int64(i), err)
+		}
+		if lo <= at && at < hi {
+			refs = append(refs, ref{file: part, off: first + int64(i), n: n})
+		}
+	}
+	return refs, nil
+}
+
+// token reads a document of a source of tokens.
+func (s *source) token(r ref, c *scratch) (Document, reason, error) {
+	t, err := s.tables.take(s, r.file)
+	if err != nil {
+		return Document{}, none, err
+	}
+	defer s.tables.give(t)
+	w := &c.rows
+	if w.file != r.file+1 || r.off < w.lo || r.off >= w.hi {
+		w.file = 0
+		lo, hi := t.around(r.off)
+		_, what := tokenFields()
+		if err := t.table.Read(lo, hi, what, &w.batch); err != nil {
+			return Document{}, none, err
+		}
+		w.file, w.lo, w.hi = r.file+1, lo, hi
+	}
+	k := int(r.off - w.lo)
+	columns := w.batch.Columns
+	name, _ := single(&columns[colName-colName], k)
+	why, _ := single(&columns[colWhy-colName], k)
+	d := Document{ID: string(name), encoded: string(why) == asText}
+	if !d.encoded && string(why) != asIDs {
+		for q := range reasons {
+			if q.String() == string(why) {
+				return d, q, nil
+			}
+		}
+		return d, none, fault.Dataf("data: %s: row %d: got %q", partName(int(r.file)), r.off, why)
+	}
+	lo, hi := columns[colIDs-colName].Row(k)
+	if d.IDs = columns[colIDs-colName].IDs[lo:hi:hi]; d.IDs == nil {
+		d.IDs = []int32{}
+	}
+	mask := &columns[colMask-colName]
+	if lo, hi := mask.Row(k); hi > lo && mask.Nulls[lo] == table.Present {
+		c.mask = c.mask[:0]
+		for _, m := range mask.IDs[lo:hi] {
+			c.mask = append(c.mask, uint8(m))
+		}
+		d.Mask = c.mask
+	}
+	return d, none, nil
+}
+
+// around is the rows of the batch that holds a row.
+func (t *shelved) around(row int64) (lo, hi int64) {
+	groups := t.table.Groups()
+	i := 0
+	for i+1 < len(groups) && groups[i+1] <= row {
+		i++
+	}
+	return t.batches(int64(i), int64(i)+1)
+}
