@@ -70,9 +70,8 @@ type latticeNode struct {
 type step struct{ sym, end int32 }
 
 // unigramEntry remembers the ids of one short word without unknown characters.
-// The word is kept in full: its bytes and, in the last of the 16, its length. The
-// ids hold for sums of a size up to limit in front of the word; see
-// [unigram.limit].
+// The word is kept as in [shortWord]. The ids hold for sums of a size up to limit
+// in front of the word; see [unigram.limit].
 type unigramEntry struct {
 	lo, hi uint64
 	limit  float32
@@ -82,28 +81,16 @@ type unigramEntry struct {
 
 const (
 	unigramBits = 15
-	unigramWord = 15 // bytes of a word
 	unigramIDs  = 10 // entries are 64 bytes
 )
 
-// unigramMasks cut 16 bytes to the length of a word.
-var unigramMasks = func() (m [unigramWord + 1][2]uint64) {
-	for n := range m {
-		m[n] = [2]uint64{1<<(8*min(n, 8)) - 1, 1<<(8*max(n-8, 0)) - 1}
-	}
-	return m
-}()
-
-// unigramKey packs the n bytes of s from an offset on, at most unigramWord.
+// unigramKey is [shortKey] of the n bytes of s from an offset on.
 func unigramKey(s []byte, at, n int) (lo, hi uint64) {
-	le, size := binary.LittleEndian, uint64(n)<<56
-	if len(s)-at >= 16 {
-		mask := &unigramMasks[n&unigramWord]
-		return le.Uint64(s[at:]) & mask[0], le.Uint64(s[at+8:])&mask[1] | size
+	if len(s)-at < 16 {
+		return shortKey(s[at : at+n])
 	}
-	var b [16]byte
-	copy(b[:], s[at:at+n])
-	return le.Uint64(b[:]), le.Uint64(b[8:]) | size
+	le, mask := binary.LittleEndian, &keyMasks[n&shortLength]
+	return le.Uint64(s[at:]) & mask[0], le.Uint64(s[at+8:])&mask[1] | uint64(n)<<56
 }
 
 // newUnigram makes the tables. Tokens with a negative id are left out; of two
@@ -210,7 +197,7 @@ func nextMark(s []byte) int {
 // word appends the ids of the word from start up to end, behind text of the
 // given sum, and returns the sum behind it.
 func (m *unigram) word(l *lattice, e *emitter, start, end int, sum float64) float64 {
-	if end-start > unigramWord {
+	if end-start > shortLength {
 		return m.search(l, e, start, end, sum)
 	}
 	lo, hi := unigramKey(e.s, start, end-start)
