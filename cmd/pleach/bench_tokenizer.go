@@ -32,7 +32,7 @@ type benchTokenizer struct {
 }
 
 // tokenizerReport is how fast a tokenizer encodes documents. MB are 10⁶ bytes of
-// UTF-8. The first keys are those of bench/tokenizers.py.
+// UTF-8. The first keys are those of bench/tokenizer_encoding.py.
 type tokenizerReport struct {
 	Threads         int     `json:"threads"`
 	MBPerSecond     float64 `json:"mb_per_second"`      // of the median pass
@@ -62,7 +62,7 @@ file of plain text is one), keeps them in memory, and encodes all of them severa
 times on --threads threads, each document as a whole and without special tokens.
 
 The first pass fills the caches and does not count. Every pass must give the same
-ids: their SHA-256 is that of bench/tokenizers.py for the tokenizers of others. MB
+ids: their SHA-256 is that of bench/tokenizer_encoding.py for the tokenizers of others. MB
 are 10⁶ bytes of UTF-8.`,
 		Example: `  pleach bench tokenizer llama-2-7b corpus.jsonl
   pleach bench tokenizer tokenizer.model corpus.jsonl --threads 1 --json`,

@@ -10,7 +10,7 @@ By hand, on a machine that does nothing else.
 
     go build ./cmd/pleach
     venv/bin/pip install tokenizers tiktoken sentencepiece
-    venv/bin/python bench/tokenizers.py --data DATA --threads 1 2 --runs 3
+    venv/bin/python bench/tokenizer_encoding.py --data DATA --threads 1 2 --runs 3
 
 DATA holds wikitext2/{valid,test}.txt, pubmed/{train,heldout}.jsonl and tokenizers/llama2.model.
 """
@@ -27,9 +27,6 @@ import statistics
 import subprocess
 import sys
 import time
-
-# This file has the name of a package that it needs: its own folder is no place to import from.
-sys.path = [p for p in sys.path if pathlib.Path(p).resolve() != pathlib.Path(__file__).resolve().parent]
 
 SPLITS = {
     "gpt2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
