@@ -109,3 +109,78 @@ func TestNamedByByte(t *testing.T) {
 		t.Errorf("got %v, want line 4", err)
 	}
 }
+
+// TestDamagedTable: of a table with a damaged batch the rows of that batch are
+// damaged, and no others; the error names the row.
+func TestDamagedTable(t *testing.T) {
+	docs := lettered(5, 100, 400)
+	file := []byte(arrowFile(t, docs, 10))
+	for i := range 12 {
+		file[len(file)/2+i] ^= 0x55 // in the buffers of a batch
+	}
+	dir := write(t, map[string]string{"a.arrow": string(file)})
+	src := Source{Paths: []string{dir}, ID: "id", Epochs: 2}
+	p := specOf([]Source{src})
+	_, err := Open(p, byteEncoder{})
+	if err == nil {
+		_, err = open(t, p).Next(4000)
+	}
+	if !errors.Is(err, fault.Data) || !strings.Contains(err.Error(), "a.arrow") {
+		t.Errorf("got %v, want an error about a.arrow", err)
+	}
+	src.Damaged = 10
+	got := map[string]bool{}
+	for d, err := range Documents(src) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[string(d.Text)] = true
+	}
+	missing := 0
+	for i, d := range docs {
+		if !got[d] {
+			if missing++; i < 10 || i >= 90 {
+				t.Errorf("document %d is missing, far from the damage", i)
+			}
+		}
+	}
+	if missing == 0 || missing > 10 || len(got) != 100-missing {
+		t.Errorf("got %d documents, %d are missing: want those of a batch", len(got), missing)
+	}
+	p.Sources[0].Damaged = 10
+	l, again := open(t, p), open(t, p)
+	want := drain(t, open(t, p))
+	for k := 0; k+9 < len(want); k += 9 {
+		if err := again.Restore(throughJSON(t, l.State())); err != nil {
+			t.Fatal(err)
+		}
+		same(t, fmt.Sprint("resumed after row ", k), next(t, again, 9), want[k:k+9])
+		next(t, l, 9)
+	}
+}
+
+// TestDamagedFrame: a compressed file that is cut off is one damaged document for
+// each block that cannot be read, and an error that names it unless some may be.
+func TestDamagedFrame(t *testing.T) {
+	docs := lettered(6, 50, 40)
+	gz := gzipped(t, jsonl(lettered(7, 3000, 300)))
+	dir := write(t, map[string]string{"a.jsonl": jsonl(docs), "b.jsonl.gz": gz[:len(gz)*2/3]})
+	src := Source{Paths: []string{dir}, Access: Access{Cache: t.TempDir()}}
+	var err error
+	for _, err = range Documents(src) {
+	}
+	if !errors.Is(err, fault.Data) || !strings.Contains(err.Error(), "b.jsonl.gz") {
+		t.Errorf("got %v, want an error about b.jsonl.gz", err)
+	}
+	src.Damaged = 100
+	n := 0
+	for _, err := range Documents(src) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n < len(docs) {
+		t.Errorf("got %d documents, want the %d of the other file", n, len(docs))
+	}
+}
