@@ -380,7 +380,7 @@ func TestTokensRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from, want := range map[string]string{
-		`"complete": true`: "are not complete", `"form": 1`: "another version", `"rows"`: "got 300 rows, want the 0",
+		`"complete": true`: "are not complete", `"form": 1`: "another version", `"rows"`: "got 300 rows, want 0",
 	} {
 		to := map[string]string{`"complete": true`: `"complete": false`, `"form": 1`: `"form": 9`, `"rows"`: `"rowz"`}[from]
 		if err := os.WriteFile(name, bytes.Replace(b, []byte(from), []byte(to), 1), 0o666); err != nil {
@@ -424,8 +424,10 @@ func TestPackedRows(t *testing.T) {
 		if err := WriteRows(t.Context(), open(t, p), rowsInPart, dir, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := WriteRows(t.Context(), open(t, p), n, dir, nil); err != nil { // goes on
-			t.Fatal(err)
+		for _, more := range []int64{rowsInPart + 40, n, n - 7} { // goes on, and is not cut
+			if err := WriteRows(t.Context(), open(t, p), more, dir, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		q := p
 		q.Whole = false

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 
 	"pleach/blob"
@@ -18,7 +17,7 @@ import (
 
 // A folder of rows holds the rows of a run as they are trained on, in their order:
 //
-//	rows.json     how many, of what, and where the loader stood after each part
+//	rows.json     how many, of what, and where to go on for more
 //	00000.arrow … parts of 4096 rows: Arrow IPC files, a batch for 32 rows
 const (
 	rowsName    = "rows.json"
@@ -32,9 +31,10 @@ type rowsManifest struct {
 	Form        int         `json:"form"`
 	Sequence    int         `json:"sequence"`
 	Joined      bool        `json:"joined"`
-	Rows        int64       `json:"rows"` // of complete parts, and of the last one
+	Rows        int64       `json:"rows"`
+	Ended       bool        `json:"ended"` // the sources end with them
 	Fingerprint Fingerprint `json:"fingerprint"`
-	After       State       `json:"after"` // where the loader stood after those rows
+	Next        State       `json:"next"` // where the loader stood before the first part that is not full
 }
 
 // Columns of rows.
@@ -90,13 +90,17 @@ func WriteRows(ctx context.Context, l *Loader, n int64, dir string, progress fun
 		if d := old.Fingerprint.Differ(m.Fingerprint); len(d) > 0 {
 			return fault.Statef("data: writing rows into %s: it holds rows of other data: %s: want another folder", dir, d[0])
 		}
-		if old.Rows >= n || old.Rows%rowsInPart != 0 {
-			return nil // they are there, or the sources end with them
+		if old.Ended && old.Rows < n {
+			return io.EOF
 		}
-		if err := l.Restore(old.After); err != nil {
+		if old.Rows >= n {
+			return nil
+		}
+		if err := l.Restore(old.Next); err != nil {
 			return err
 		}
 		m = *old
+		m.Rows -= m.Rows % rowsInPart // a part that is not full is made anew
 	} else if holdsFiles(dir) {
 		return fault.Statef("data: writing rows into %s: it holds files that are no rows: want an empty or a new folder", dir)
 	}
@@ -119,6 +123,7 @@ func WriteRows(ctx context.Context, l *Loader, n int64, dir string, progress fun
 // writePart writes the next n rows and records them.
 func writePart(ctx context.Context, l *Loader, store *blob.Dir, m *rowsManifest, n int64) (ended bool, err error) {
 	var wrote int64
+	m.Next = l.State()
 	err = store.Write(partName(int(m.Rows/rowsInPart)), func(f io.Writer) error {
 		w, err := table.NewWriter(f, nil, rowColumns()...)
 		if err != nil {
@@ -135,8 +140,9 @@ func writePart(ctx context.Context, l *Loader, store *blob.Dir, m *rowsManifest,
 	if err != nil {
 		return ended, err
 	}
-	m.Rows += wrote
-	m.After = l.State()
+	if m.Rows, m.Ended = m.Rows+wrote, ended; wrote == rowsInPart {
+		m.Next = l.State()
+	}
 	b, err := json.Marshal(m)
 	if err != nil {
 		return ended, err
@@ -179,17 +185,10 @@ func writeBatch(l *Loader, w *table.Writer, n int) (ended bool, err error) {
 
 // readRows reads rows.json of a folder; nil if it has none.
 func readRows(dir string) (*rowsManifest, error) {
-	name := filepath.Join(dir, rowsName)
-	if _, err := os.Stat(name); err != nil {
-		return nil, nil
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fault.Dataf("data: %w", err)
-	}
 	m := &rowsManifest{}
-	if err := json.Unmarshal(b, m); err != nil {
-		return nil, fault.Dataf("data: %s: %w", name, err)
+	name, err := readManifest(dir, rowsName, m)
+	if name == "" || err != nil {
+		return nil, err
 	}
 	if m.Form != rowsForm || m.Rows < 1 || m.Sequence < 1 {
 		return nil, fault.Dataf("data: %s: got form %d with %d rows, want form %d: it was made by another version",
@@ -229,21 +228,8 @@ func (s *source) openRows() (bool, error) {
 }
 
 // prepare opens a part.
-func (p *packedRows) prepare(t *shelved) (err error) {
-	name := filepath.Join(p.dir, partName(int(t.file)))
-	if t.from, err = (local{}).open(name); err != nil {
-		return err
-	}
-	if t.table, err = table.Open(t.from, t.from.Size(), name); err != nil {
-		t.close()
-		return err
-	}
-	want := min(rowsInPart, p.Rows-int64(t.file)*rowsInPart)
-	if got := t.table.Rows(); got < want {
-		t.close()
-		return fault.Dataf("data: %s: got %d rows, want %d", name, got, want)
-	}
-	return nil
+func (p *packedRows) prepare(t *shelved) error {
+	return t.openPart(p.dir, min(rowsInPart, p.Rows-int64(t.file)*rowsInPart))
 }
 
 // packedRow fills r with row g of the folder.

@@ -117,22 +117,32 @@ func partName(i int) string {
 
 // readTokens reads tokens.json of a folder; nil if it has none.
 func readTokens(dir string) (*tokenManifest, error) {
-	name := filepath.Join(dir, tokensName)
-	if _, err := os.Stat(name); err != nil {
-		return nil, nil
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fault.Dataf("data: %w", err)
-	}
 	f := &tokenManifest{}
-	if err := json.Unmarshal(b, f); err != nil {
-		return nil, fault.Dataf("data: %s: %w", name, err)
+	name, err := readManifest(dir, tokensName, f)
+	if name == "" || err != nil {
+		return nil, err
 	}
 	if f.Form != tokensForm {
 		return nil, fault.Dataf("data: %s: got form %d, want %d: it was made by another version", name, f.Form, tokensForm)
 	}
 	return f, nil
+}
+
+// readManifest reads the description of a folder of tokens or rows; its name is ""
+// if there is none.
+func readManifest(dir, file string, to any) (name string, err error) {
+	name = filepath.Join(dir, file)
+	if _, err := os.Stat(name); err != nil {
+		return "", nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return name, fault.Dataf("data: %w", err)
+	}
+	if err := json.Unmarshal(b, to); err != nil {
+		return name, fault.Dataf("data: %s: %w", name, err)
+	}
+	return name, nil
 }
 
 // openTokens makes s a source of tokens if its path is a folder of them.
@@ -195,20 +205,21 @@ func (p *parts) tokens(spec *Spec) (n int64) {
 }
 
 // prepare opens a part.
-func (p *parts) prepare(t *shelved) (err error) {
-	name := filepath.Join(p.dir, partName(int(t.file)))
+func (p *parts) prepare(t *shelved) error { return t.openPart(p.dir, p.parts[t.file].Rows) }
+
+// openPart opens a part of a folder, which has so many rows.
+func (t *shelved) openPart(dir string, rows int64) (err error) {
+	name := filepath.Join(dir, partName(int(t.file)))
 	if t.from, err = (local{}).open(name); err != nil {
 		return err
 	}
-	if t.table, err = table.Open(t.from, t.from.Size(), name); err != nil {
-		t.close()
-		return err
+	if t.table, err = table.Open(t.from, t.from.Size(), name); err == nil && t.table.Rows() != rows {
+		err = fault.Dataf("data: %s: got %d rows, want %d", name, t.table.Rows(), rows)
 	}
-	if got, want := t.table.Rows(), p.parts[t.file].Rows; got != want {
+	if err != nil {
 		t.close()
-		return fault.Dataf("data: %s: got %d rows, want the %d of %s", name, got, want, tokensName)
 	}
-	return nil
+	return err
 }
 
 // batches is the rows of the batches of a part that hold what stands in chunks

@@ -58,17 +58,7 @@ var classes = sync.OnceValue(func() *classTable {
 	mark(words[:], isWord)
 
 	t := new(classTable)
-	known := map[[256]uint8]uint16{}
-	for i := range t.index {
-		b := [256]uint8(all[i<<8:])
-		k, ok := known[b]
-		if !ok {
-			k = uint16(len(t.blocks))
-			known[b] = k
-			t.blocks = append(t.blocks, b)
-		}
-		t.index[i] = k
-	}
+	t.blocks = shareBlocks(t.index[:], all)
 	copy(t.ascii[:], all)
 	return t
 })
@@ -104,3 +94,20 @@ var lowerMap = sync.OnceValue(func() map[rune]rune {
 	}
 	return m
 })
+
+// shareBlocks cuts the classes of all code points into blocks of 256, of which
+// equal ones are kept once, and says in index which block is where.
+func shareBlocks[E comparable](index []uint16, all []E) (blocks [][256]E) {
+	known := map[[256]E]uint16{}
+	for i := range index {
+		b := [256]E(all[i<<8:])
+		k, ok := known[b]
+		if !ok {
+			k = uint16(len(blocks))
+			known[b] = k
+			blocks = append(blocks, b)
+		}
+		index[i] = k
+	}
+	return blocks
+}

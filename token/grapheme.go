@@ -63,17 +63,7 @@ var breakClasses = sync.OnceValue(func() *breakTable {
 	all[0] = breakControl
 
 	t := new(breakTable)
-	known := map[[256]breakClass]uint16{}
-	for i := range t.index {
-		b := [256]breakClass(all[i<<8:])
-		k, ok := known[b]
-		if !ok {
-			k = uint16(len(t.blocks))
-			known[b] = k
-			t.blocks = append(t.blocks, b)
-		}
-		t.index[i] = k
-	}
+	t.blocks = shareBlocks(t.index[:], all)
 	return t
 })
 

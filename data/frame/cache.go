@@ -156,7 +156,7 @@ func (f *File) remake(s *source) error {
 	}
 	if n.size() != f.size {
 		_ = n.entry.close()
-		return damaged("frame: reading %s: got %d bytes uncompressed where there were %d: the file has changed",
+		return fault.Damagef("frame: reading %s: got %d bytes uncompressed where there were %d: the file has changed",
 			f.name, n.size(), f.size)
 	}
 	f.mu.Lock()
@@ -228,11 +228,11 @@ func (s *source) verify(key string, size int64) error {
 	if size < headSize+checkSize+8+tableFoot {
 		return errEntry
 	}
-	if err := readFull(s.r, head, 0); err != nil || !bytes.Equal(head, headOf(key)) {
+	if err := fault.ReadFull(s.r, head, 0); err != nil || !bytes.Equal(head, headOf(key)) {
 		return errEntry
 	}
 	var foot [tableFoot]byte
-	if err := readFull(s.r, foot[:], size-tableFoot); err != nil {
+	if err := fault.ReadFull(s.r, foot[:], size-tableFoot); err != nil {
 		return err
 	}
 	n := int64(binary.LittleEndian.Uint32(foot[:]))
@@ -241,7 +241,7 @@ func (s *source) verify(key string, size int64) error {
 		return errEntry
 	}
 	b := make([]byte, checkSize+length)
-	if err := readFull(s.r, b, size-int64(len(b))); err != nil {
+	if err := fault.ReadFull(s.r, b, size-int64(len(b))); err != nil {
 		return err
 	}
 	if !bytes.Equal(b[:checkSize], checkOf(key, b[checkSize:])) {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"pleach/internal/fault"
 )
 
 // zstdDecoder decodes whole frames, in as many goroutines as ask, and never more
@@ -35,7 +37,7 @@ func (s *source) decode(i int, dst []byte) ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return nil, damaged("frame: reading %s (byte %d, uncompressed %d): %s: %w",
+		return nil, fault.Damagef("frame: reading %s (byte %d, uncompressed %d): %s: %w",
 			s.name, p.off, p.at, s.format, err)
 	}
 	return b, nil
@@ -43,7 +45,7 @@ func (s *source) decode(i int, dst []byte) ([]byte, error) {
 
 func (s *source) unpack(p *piece, dst []byte) ([]byte, error) {
 	raw := make([]byte, p.size)
-	if err := readFull(s.r, raw, p.off); err != nil {
+	if err := fault.ReadFull(s.r, raw, p.off); err != nil {
 		return nil, err
 	}
 	dst = slices.Grow(dst[:0], int(p.n))
@@ -189,7 +191,7 @@ func (s *stream) wrap(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF), err == io.EOF:
 		err = fmt.Errorf("the file is truncated: %w", io.ErrUnexpectedEOF)
 	}
-	return damaged("frame: reading %s (byte %d, uncompressed %d): %s: %w",
+	return fault.Damagef("frame: reading %s (byte %d, uncompressed %d): %s: %w",
 		s.name, s.in(), s.out, s.format, err)
 }
 

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"sort"
 	"sync"
+
+	"pleach/internal/fault"
 )
 
 // A Format is how a file is compressed.
@@ -146,7 +148,7 @@ func Open(r io.ReaderAt, size int64, name string, o Options) (f *File, err error
 	if o.disk == nil {
 		o.disk, o.piece, o.whole = osDisk{}, pieceSize, maxWhole
 	}
-	r = tagged{r}
+	r = fault.Reader(r)
 	format, err := sniff(r, size, name)
 	if err != nil {
 		return nil, err
@@ -167,11 +169,11 @@ func sniff(r io.ReaderAt, size int64, name string) (Format, error) {
 	var head [4]byte
 	n := min(size, 4)
 	if k, err := r.ReadAt(head[:n], 0); int64(k) < n {
-		return None, damaged("frame: reading %s (byte 0): %w", name, err)
+		return None, fault.Damagef("frame: reading %s (byte 0): %w", name, err)
 	}
 	f := Sniff(head[:n])
 	if f == None {
-		return f, damaged("frame: reading %s: got the first bytes %x, want gzip or zstd", name, head[:n])
+		return f, fault.Damagef("frame: reading %s: got the first bytes %x, want gzip or zstd", name, head[:n])
 	}
 	return f, nil
 }
@@ -180,7 +182,7 @@ func sniff(r io.ReaderAt, size int64, name string) (Format, error) {
 // it holds, without the work of [Open]. It does not look at what follows.
 func Head(r io.ReaderAt, size int64, n int) (b []byte, err error) {
 	defer contain(&err, "the head")
-	r = tagged{r}
+	r = fault.Reader(r)
 	format, err := sniff(r, size, "the head")
 	if err != nil {
 		return nil, err
@@ -292,18 +294,6 @@ func (f *File) Close() error {
 // contain turns a panic of a decoder into an error.
 func contain(err *error, name string) {
 	if p := recover(); p != nil {
-		*err = damaged("frame: reading %s: the decoder failed: %v\n%s", name, p, debug.Stack())
+		*err = fault.Damagef("frame: reading %s: the decoder failed: %v\n%s", name, p, debug.Stack())
 	}
-}
-
-// readFull reads len(b) bytes that are known to be there.
-func readFull(r io.ReaderAt, b []byte, off int64) error {
-	n, err := r.ReadAt(b, off)
-	if n == len(b) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -10,6 +10,8 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+
+	"pleach/internal/fault"
 )
 
 // inPieces finds the pieces of a file that is made of small ones. It gives nil for
@@ -52,7 +54,7 @@ func (s *source) one(size int64) (*source, error) {
 }
 
 func (s *source) wrap(off int64, err error) error {
-	return damaged("frame: reading %s (byte %d): %s: %w", s.name, off, s.format, err)
+	return fault.Damagef("frame: reading %s (byte %d): %s: %w", s.name, off, s.format, err)
 }
 
 // blocked finds the members of BGZF: each says in its header, in the extra field
@@ -65,7 +67,7 @@ func (s *source) blocked(size int64) (bool, error) {
 	var tail [4]byte
 	for off := int64(0); off < size; {
 		n := min(18, size-off)
-		if err := readFull(s.r, head[:n], off); err != nil {
+		if err := fault.ReadFull(s.r, head[:n], off); err != nil {
 			return false, s.wrap(off, err)
 		}
 		length := bgzfSize(head[:n])
@@ -76,7 +78,7 @@ func (s *source) blocked(size int64) (bool, error) {
 		if length > size-off {
 			return false, s.wrap(off, fmt.Errorf("the file is truncated: %w", io.ErrUnexpectedEOF))
 		}
-		if err := readFull(s.r, tail[:], off+length-4); err != nil {
+		if err := fault.ReadFull(s.r, tail[:], off+length-4); err != nil {
 			return false, s.wrap(off, err)
 		}
 		u := int64(binary.LittleEndian.Uint32(tail[:]))
@@ -125,7 +127,7 @@ func (s *source) seekTable(size int64) (bool, error) {
 	if size < tableFoot+8 {
 		return false, nil
 	}
-	if err := readFull(s.r, foot[:], size-tableFoot); err != nil {
+	if err := fault.ReadFull(s.r, foot[:], size-tableFoot); err != nil {
 		return false, s.wrap(size-tableFoot, err)
 	}
 	n, descriptor := int64(binary.LittleEndian.Uint32(foot[:])), foot[4]
@@ -139,7 +141,7 @@ func (s *source) seekTable(size int64) (bool, error) {
 		return false, nil
 	}
 	b := make([]byte, length+8)
-	if err := readFull(s.r, b, size-int64(len(b))); err != nil {
+	if err := fault.ReadFull(s.r, b, size-int64(len(b))); err != nil {
 		return false, s.wrap(size-int64(len(b)), err)
 	}
 	if binary.LittleEndian.Uint32(b) != magicSkippable+tableNumber ||
@@ -206,7 +208,7 @@ func (s *source) frames(size int64) (bool, error) {
 func (s *source) frameHeader(off, size int64) (zstd.Header, error) {
 	var h zstd.Header
 	b := make([]byte, min(zstd.HeaderMaxSize, size-off))
-	if err := readFull(s.r, b, off); err != nil {
+	if err := fault.ReadFull(s.r, b, off); err != nil {
 		return h, s.wrap(off, err)
 	}
 	err := h.Decode(b)
@@ -235,7 +237,7 @@ func (s *source) endOfBlocks(at, size int64, sum bool) (int64, error) {
 		if at > size-3 {
 			return 0, s.wrap(at, fmt.Errorf("the file is truncated: %w", io.ErrUnexpectedEOF))
 		}
-		if err := readFull(s.r, b[:], at); err != nil {
+		if err := fault.ReadFull(s.r, b[:], at); err != nil {
 			return 0, s.wrap(at, err)
 		}
 		h := int64(b[0]) | int64(b[1])<<8 | int64(b[2])<<16

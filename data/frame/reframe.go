@@ -129,7 +129,7 @@ const progressEvery = 32 << 20
 // frame writes one frame that holds b, which is nil for a skippable one.
 func (w *writer) frame(frame, b []byte) error {
 	if w.n++; w.n > maxPieces {
-		return damaged("frame: reading %s: got more than %d pieces of %d bytes",
+		return fault.Damagef("frame: reading %s: got more than %d pieces of %d bytes",
 			w.f.name, maxPieces, w.f.o.piece)
 	}
 	w.table = binary.LittleEndian.AppendUint32(w.table, uint32(len(frame)))

@@ -10,6 +10,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"pleach/internal/fault"
 )
 
 // arrays is the cursor of an Arrow column: the arrays on the way to it in one batch.
@@ -189,7 +191,7 @@ func (b *body) window(w *window, k int) error {
 	if size < 8 {
 		return errors.New("got a compressed buffer without its size")
 	}
-	if err := readFull(b.f.r, head[:], w.off); err != nil {
+	if err := fault.ReadFull(b.f.r, head[:], w.off); err != nil {
 		return err
 	}
 	w.off, w.packed = w.off+8, size-8
@@ -240,7 +242,7 @@ func (w *window) at(lo, hi int64) ([]byte, error) {
 	n := min(max(hi-lo, ahead), w.size-lo)
 	mem := grow(w.mem, int(n))
 	w.mem = w.mem[:0]
-	if err := readFull(w.r, mem, w.off+lo); err != nil {
+	if err := fault.ReadFull(w.r, mem, w.off+lo); err != nil {
 		return nil, err
 	}
 	w.mem, w.lo = mem, lo
@@ -250,7 +252,7 @@ func (w *window) at(lo, hi int64) ([]byte, error) {
 // unpack decompresses the whole buffer.
 func (w *window) unpack() error {
 	w.raw = grow(w.raw, int(w.packed))
-	if err := readFull(w.r, w.raw, w.off); err != nil {
+	if err := fault.ReadFull(w.r, w.raw, w.off); err != nil {
 		return err
 	}
 	mem := grow(w.mem, int(w.size))

@@ -82,27 +82,27 @@ func (t *Table) openArrow(r io.ReaderAt, size int64) error {
 }
 
 func (a *arrowFile) wrap(off int64, err error) error {
-	return damaged("table: reading %s: %s: message at byte %d: %w", a.t.name, a.t.format, off, err)
+	return fault.Damagef("table: reading %s: %s: message at byte %d: %w", a.t.name, a.t.format, off, err)
 }
 
 // openFile reads the footer, which says where the batches are, and their headers.
 func (a *arrowFile) openFile() error {
 	var tail [10]byte
 	if a.size < 8+10 {
-		return damaged("table: reading %s: got an Arrow IPC file of %d bytes: it is truncated",
+		return fault.Damagef("table: reading %s: got an Arrow IPC file of %d bytes: it is truncated",
 			a.t.name, a.size)
 	}
-	if err := readFull(a.r, tail[:], a.size-10); err != nil {
+	if err := fault.ReadFull(a.r, tail[:], a.size-10); err != nil {
 		return a.wrap(a.size-10, err)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	if string(tail[4:]) != "ARROW1" || n > a.size-18 || n > maxMetadata {
-		return damaged("table: reading %s: got the last bytes %q, want ARROW1: the Arrow IPC file is truncated or unfinished",
+		return fault.Damagef("table: reading %s: got the last bytes %q, want ARROW1: the Arrow IPC file is truncated or unfinished",
 			a.t.name, tail[:])
 	}
 	b := make([]byte, n)
 	off := a.size - 10 - n
-	if err := readFull(a.r, b, off); err != nil {
+	if err := fault.ReadFull(a.r, b, off); err != nil {
 		return a.wrap(off, err)
 	}
 	var bad error
@@ -186,7 +186,7 @@ func (a *arrowFile) readMessage(off int64) (message, int64, error) {
 	if off < 0 || off > a.size-4 {
 		return message{}, 0, io.ErrUnexpectedEOF
 	}
-	if err := readFull(a.r, head[:min(8, a.size-off)], off); err != nil {
+	if err := fault.ReadFull(a.r, head[:min(8, a.size-off)], off); err != nil {
 		return message{}, 0, err
 	}
 	m := message{off: off + 8, meta: int64(binary.LittleEndian.Uint32(head[4:]))}
@@ -224,7 +224,7 @@ func (a *arrowFile) readMessage(off int64) (message, int64, error) {
 // metadata reads the FlatBuffer of a message.
 func (a *arrowFile) metadata(m *message, b []byte) ([]byte, error) {
 	b = grow(b, int(m.meta))
-	return b, readFull(a.r, b, m.off)
+	return b, fault.ReadFull(a.r, b, m.off)
 }
 
 func (a *arrowFile) readStreamSchema(m message) error {

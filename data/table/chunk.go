@@ -9,6 +9,8 @@ import (
 	"io"
 	"sort"
 	"sync"
+
+	"pleach/internal/fault"
 )
 
 // chunk is one column in one row group: where its pages are and which rows start
@@ -92,7 +94,7 @@ func (c *chunk) readIndex(f *parquetFile) (bool, error) {
 		return false, nil
 	}
 	b := make([]byte, m.indexLength)
-	if err := readFull(f.r, b, m.indexOffset); err != nil {
+	if err := fault.ReadFull(f.r, b, m.indexOffset); err != nil {
 		return false, f.wrap(c, m.indexOffset, err)
 	}
 	if !c.parseIndex(b) {
@@ -232,7 +234,7 @@ func (f *parquetFile) readHeader(off, end int64, buf *[]byte) (header, error) {
 	for n := int64(256); ; n *= 16 {
 		n = min(n, end-off)
 		*buf = grow(*buf, int(n))
-		if err := readFull(f.r, *buf, off); err != nil {
+		if err := fault.ReadFull(f.r, *buf, off); err != nil {
 			return header{}, err
 		}
 		h, err := parseHeader(*buf)
@@ -253,7 +255,7 @@ func (f *parquetFile) readPage(ref pageRef, buf *[]byte) (header, []byte, error)
 		return header{}, nil, fmt.Errorf("got a page of %d bytes, want at most %d", ref.size, maxPage)
 	}
 	*buf = grow(*buf, int(ref.size))
-	if err := readFull(f.r, *buf, ref.off); err != nil {
+	if err := fault.ReadFull(f.r, *buf, ref.off); err != nil {
 		return header{}, nil, err
 	}
 	h, err := parseHeader(*buf)

@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+
+	"pleach/internal/fault"
 )
 
 // Limits on what a Parquet file may claim. Files in the wild stay far below.
@@ -80,31 +82,31 @@ type footer struct {
 func readFooter(r io.ReaderAt, size int64, name string) (*footer, error) {
 	var tail [8]byte
 	if size < 12 {
-		return nil, damaged("table: reading %s: got a Parquet file of %d bytes: it is truncated",
+		return nil, fault.Damagef("table: reading %s: got a Parquet file of %d bytes: it is truncated",
 			name, size)
 	}
-	if err := readFull(r, tail[:], size-8); err != nil {
-		return nil, damaged("table: reading %s (byte %d): %w", name, size-8, err)
+	if err := fault.ReadFull(r, tail[:], size-8); err != nil {
+		return nil, fault.Damagef("table: reading %s (byte %d): %w", name, size-8, err)
 	}
 	n := int64(binary.LittleEndian.Uint32(tail[:]))
 	switch magic := string(tail[4:]); {
 	case magic == "PARE":
-		return nil, damaged("table: reading %s: the Parquet footer is encrypted: encrypted files are not read",
+		return nil, fault.Damagef("table: reading %s: the Parquet footer is encrypted: encrypted files are not read",
 			name)
 	case magic != "PAR1":
-		return nil, damaged("table: reading %s: got the last bytes %q, want PAR1: the Parquet file is truncated or unfinished",
+		return nil, fault.Damagef("table: reading %s: got the last bytes %q, want PAR1: the Parquet file is truncated or unfinished",
 			name, magic)
 	case n > size-12 || n > maxFooter:
-		return nil, damaged("table: reading %s: got a Parquet footer of %d bytes, want at most %d",
+		return nil, fault.Damagef("table: reading %s: got a Parquet footer of %d bytes, want at most %d",
 			name, n, min(size-12, maxFooter))
 	}
 	b := make([]byte, n)
-	if err := readFull(r, b, size-8-n); err != nil {
-		return nil, damaged("table: reading %s (byte %d): %w", name, size-8-n, err)
+	if err := fault.ReadFull(r, b, size-8-n); err != nil {
+		return nil, fault.Damagef("table: reading %s (byte %d): %w", name, size-8-n, err)
 	}
 	f, err := parseFooter(b)
 	if err != nil {
-		return nil, damaged("table: reading %s: Parquet footer (byte %d): %w", name, size-8-n, err)
+		return nil, fault.Damagef("table: reading %s: Parquet footer (byte %d): %w", name, size-8-n, err)
 	}
 	return f, nil
 }
@@ -240,16 +242,4 @@ func (t *thrift) columnMeta(c *chunkMeta) {
 	if dict > 0 && dict < data {
 		c.start = dict
 	}
-}
-
-// readFull reads len(b) bytes that are known to be there.
-func readFull(r io.ReaderAt, b []byte, off int64) error {
-	n, err := r.ReadAt(b, off)
-	if n == len(b) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

@@ -33,23 +33,23 @@ func (t *Table) openParquet(r io.ReaderAt, size int64) error {
 	}
 	leaves, err := leavesOf(f.elements)
 	if err != nil {
-		return damaged("table: reading %s: Parquet schema: %w", t.name, err)
+		return fault.Damagef("table: reading %s: Parquet schema: %w", t.name, err)
 	}
 	sum := int64(0)
 	for g := range f.groups {
 		rows := f.groups[g].rows
 		if rows < 0 || rows > math.MaxInt64-sum {
-			return damaged("table: reading %s: row group %d: got %d rows", t.name, g, rows)
+			return fault.Damagef("table: reading %s: row group %d: got %d rows", t.name, g, rows)
 		}
 		if len(f.groups[g].chunks) != len(leaves) {
-			return damaged("table: reading %s: row group %d: got %d columns, want the %d of the schema",
+			return fault.Damagef("table: reading %s: row group %d: got %d columns, want the %d of the schema",
 				t.name, g, len(f.groups[g].chunks), len(leaves))
 		}
 		t.groups = append(t.groups, sum)
 		sum += rows
 	}
 	if sum != f.rows {
-		return damaged("table: reading %s: got %d rows in its row groups, want the %d of the footer",
+		return fault.Damagef("table: reading %s: got %d rows in its row groups, want the %d of the footer",
 			t.name, sum, f.rows)
 	}
 	t.rows = sum
@@ -107,7 +107,7 @@ func (c *parquetColumn) cursor() cursor {
 }
 
 func (f *parquetFile) wrap(c *chunk, off int64, err error) error {
-	return damaged("table: reading %s: row group %d, column %s: page at byte %d: %w",
+	return fault.Damagef("table: reading %s: row group %d, column %s: page at byte %d: %w",
 		f.t.name, c.group, c.leaf.path, off, err)
 }
 
@@ -162,7 +162,7 @@ func (f *parquetFile) newChunk(g int, l *leaf) (*chunk, error) {
 		what = fmt.Sprintf("has %d values in %d rows", m.values, c.rows)
 	}
 	if what != "" {
-		return nil, damaged("table: reading %s: row group %d: column %s %s", f.t.name, g, l.path, what)
+		return nil, fault.Damagef("table: reading %s: row group %d: column %s %s", f.t.name, g, l.path, what)
 	}
 	ok, err := c.readIndex(f)
 	if err == nil && !ok {

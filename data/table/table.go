@@ -103,10 +103,10 @@ type cursor interface {
 // Errors are of kind fault.Data.
 func Open(r io.ReaderAt, size int64, name string) (t *Table, err error) {
 	defer contain(&err, name)
-	r = tagged{r}
+	r = fault.Reader(r)
 	var head [8]byte
 	if n, err := r.ReadAt(head[:min(size, 8)], 0); err != nil && int64(n) < min(size, 8) {
-		return nil, damaged("table: reading %s (byte 0): %w", name, err)
+		return nil, fault.Damagef("table: reading %s (byte 0): %w", name, err)
 	}
 	t = &Table{name: name, format: Sniff(head[:])}
 	switch t.format {
@@ -115,7 +115,7 @@ func Open(r io.ReaderAt, size int64, name string) (t *Table, err error) {
 	case Arrow, Stream:
 		err = t.openArrow(r, size)
 	default:
-		err = damaged("table: reading %s: got the first bytes %q, want Parquet or Arrow IPC",
+		err = fault.Damagef("table: reading %s: got the first bytes %q, want Parquet or Arrow IPC",
 			name, head[:min(size, 8)])
 	}
 	if err != nil {
@@ -176,7 +176,7 @@ func (t *Table) Read(lo, hi int64, fields []Field, dst *Batch) (err error) {
 			return err
 		}
 		if c.rows() != dst.Rows {
-			return damaged("table: reading %s: column %s: got %d rows, want %d",
+			return fault.Damagef("table: reading %s: column %s: got %d rows, want %d",
 				t.name, fields[i].Path, c.rows(), dst.Rows)
 		}
 	}
@@ -241,6 +241,6 @@ func (t *Table) inside(path string) error {
 // contain turns a panic, of a decoder of others or of ours, into an error.
 func contain(err *error, name string) {
 	if p := recover(); p != nil {
-		*err = damaged("table: reading %s: the decoder failed: %v\n%s", name, p, debug.Stack())
+		*err = fault.Damagef("table: reading %s: the decoder failed: %v\n%s", name, p, debug.Stack())
 	}
 }
