@@ -458,3 +458,36 @@ func TestPackedRows(t *testing.T) {
 		}
 	}
 }
+
+// TestScanTables: what tables and compressed files hold is found out, and the
+// source that reads them.
+func TestScanTables(t *testing.T) {
+	dir := write(t, map[string]string{"a.jsonl.gz": gzipped(t, jsonl(lettered(1, 300, 80)))})
+	for path, want := range map[string]Found{
+		"table/testdata/datasets":              {Format: formatArrow, Files: 3, Documents: 120, Exact: true, Source: Source{Field: "text"}},
+		"table/testdata/pyarrow-v1.parquet":    {Format: formatParquet, Files: 1, Documents: 200, Exact: true, Source: Source{Field: "text"}},
+		filepath.Join(dir, "a.jsonl.gz"):       {Format: formatJSONL, Files: 1, Documents: 300, Exact: true, Source: Source{Field: "text", ID: "id"}},
+		"table/testdata/duckdb-zstd.parquet":   {Format: formatParquet, Files: 1, Documents: 120, Exact: true, Source: Source{Field: "text"}},
+		"table/testdata/parquet-go-v2.parquet": {Format: formatParquet, Files: 1, Documents: 120, Exact: true, Source: Source{Field: "text"}},
+	} {
+		r, err := Scan([]string{path}, Access{Cache: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := r.Found[0]
+		if len(r.Found) != 1 || got.Format != want.Format || got.Files != want.Files || got.Documents != want.Documents ||
+			got.Exact != want.Exact || got.Source.Field != want.Source.Field || got.Source.ID != want.Source.ID || got.Text < got.Bytes {
+			t.Errorf("%s: got %+v, want %+v", path, got, want)
+		}
+		n := int64(0)
+		for _, err := range Documents(got.Source) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n > got.Documents || n < got.Documents*9/10 { // some are empty
+			t.Errorf("%s: got %d documents, want about %d", path, n, got.Documents)
+		}
+	}
+}

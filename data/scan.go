@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pleach/data/frame"
 	"pleach/data/table"
 	"pleach/internal/fault"
 )
@@ -25,8 +26,10 @@ type Report struct {
 // Found is files of one format below one path.
 type Found struct {
 	Source     Source // reads them, with fields as their first lines suggest
+	Format     string // "text", "jsonl", "parquet" or "arrow"
 	Files      int
-	Bytes      int64
+	Bytes      int64 // as they are stored
+	Text       int64 // bytes of text, estimated where files are compressed or tables
 	Documents  int64 // or an estimate
 	Exact      bool
 	Extensions map[string]int // files by extension, "" for none
@@ -79,13 +82,14 @@ func (r *Report) sort(path string, access Access, g *gathered) error {
 			continue
 		}
 		found := Found{
-			Source: Source{Paths: []string{path}, Access: access}, Files: len(files), Extensions: map[string]int{},
+			Source: Source{Paths: []string{path}, Access: access}, Format: format, Files: len(files), Extensions: map[string]int{},
 		}
 		if len(files) < len(g.files) {
 			found.Source.Format = format // other formats lie below the path too
 		}
 		for _, f := range files {
 			found.Bytes += f.size
+			found.Text += f.text()
 			found.Extensions[strings.ToLower(filepath.Ext(f.name))]++
 		}
 		found.Documents, found.Exact = int64(len(files)), true
@@ -102,6 +106,17 @@ func (r *Report) sort(path string, access Access, g *gathered) error {
 		r.Found = append(r.Found, found)
 	}
 	return nil
+}
+
+// text is about how many bytes of text a file holds.
+func (f *file) text() int64 {
+	switch {
+	case f.packed != frame.None:
+		return expansion * f.size
+	case f.format == formatParquet:
+		return 2 * f.size
+	}
+	return f.size
 }
 
 // A column is one key of the lines looked at.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pleach/blob"
 	"pleach/config"
 	"pleach/data"
 	"pleach/engine/cpu"
@@ -94,9 +95,9 @@ func (s *starter) report(r *data.Report) {
 		if f.Exact {
 			about = ""
 		}
-		kind := "text"
-		if isJSON(f) {
-			kind = fmt.Sprintf("JSON lines, field %q", f.Source.Field)
+		kind := map[string]string{"text": "text", "jsonl": "JSON lines", "parquet": "Parquet", "arrow": "Arrow"}[f.Format]
+		if f.Source.Field != "" {
+			kind += fmt.Sprintf(", field %q", f.Source.Field)
 		}
 		fmt.Fprintf(s.w, "%s: %d files of %s, %v, %s%d documents\n", strings.Join(f.Source.Paths, " "), f.Files, kind,
 			unit.Bytes(f.Bytes).Rounded(), about, f.Documents)
@@ -122,7 +123,7 @@ func (s *starter) recipe(r *data.Report) (string, error) {
 	fmt.Fprintf(&b, "# A starter recipe, written by pleach init. Every key is described in docs/recipe.md.\n")
 	bytes := int64(0)
 	for _, f := range r.Found {
-		bytes += f.Bytes
+		bytes += f.Text
 	}
 	if s.from != "" {
 		if err := s.continued(&b); err != nil {
@@ -207,16 +208,16 @@ func sourcesYAML(found []data.Found) string {
 	for _, f := range found {
 		var paths []string
 		for _, p := range f.Source.Paths {
-			if abs, err := filepath.Abs(p); err == nil {
+			if abs, err := filepath.Abs(p); err == nil && !blob.IsRemote(p) {
 				p = abs
 			}
 			paths = append(paths, fmt.Sprintf("%q", p))
 		}
-		fmt.Fprintf(&b, "    - {path: [%s], weight: %d", strings.Join(paths, ", "), max(1, f.Bytes>>10))
+		fmt.Fprintf(&b, "    - {path: [%s], weight: %d", strings.Join(paths, ", "), max(1, f.Text>>10))
 		src := f.Source
 		switch {
-		case isJSON(f):
-			fmt.Fprintf(&b, ", format: jsonl, field: %q", src.Field)
+		case src.Field != "":
+			fmt.Fprintf(&b, ", format: %s, field: %q", f.Format, src.Field)
 			if src.ID != "" {
 				fmt.Fprintf(&b, ", id: %q", src.ID)
 			}
@@ -232,9 +233,6 @@ func sourcesYAML(found []data.Found) string {
 	}
 	return b.String()
 }
-
-// isJSON says that the documents are lines of JSON: then a field was found.
-func isJSON(f data.Found) bool { return f.Source.Field != "" }
 
 // vocabularySize grows with the text: what a tokenizer can learn from it.
 func vocabularySize(bytes int64) int {
