@@ -486,7 +486,7 @@ func TestScanTables(t *testing.T) {
 			}
 			n++
 		}
-		if n > got.Documents || n < got.Documents*9/10 { // some are empty
+		if n > got.Documents || n < got.Documents/2 { // some are null or empty
 			t.Errorf("%s: got %d documents, want about %d", path, n, got.Documents)
 		}
 	}
