@@ -80,6 +80,14 @@ const (
 	colMask // absent: all 1
 )
 
+// What a document is, as tokenFields reads it.
+const (
+	whatName = iota
+	whatWhy
+	whatIDs
+	whatMask
+)
+
 const (
 	asText = "encoded"
 	asIDs  = "ids"
@@ -294,8 +302,8 @@ func (s *source) token(r ref, c *scratch) (Document, reason, error) {
 	}
 	k := int(r.off - w.lo)
 	columns := w.batch.Columns
-	name, _ := single(&columns[colName-colName], k)
-	why, _ := single(&columns[colWhy-colName], k)
+	name, _ := single(&columns[whatName], k)
+	why, _ := single(&columns[whatWhy], k)
 	d := Document{ID: string(name), encoded: string(why) == asText}
 	if !d.encoded && string(why) != asIDs {
 		for q := range reasons {
@@ -305,11 +313,11 @@ func (s *source) token(r ref, c *scratch) (Document, reason, error) {
 		}
 		return d, none, fault.Dataf("data: %s: row %d: got %q", partName(int(r.file)), r.off, why)
 	}
-	lo, hi := columns[colIDs-colName].Row(k)
-	if d.IDs = columns[colIDs-colName].IDs[lo:hi:hi]; d.IDs == nil {
+	lo, hi := columns[whatIDs].Row(k)
+	if d.IDs = columns[whatIDs].IDs[lo:hi:hi]; d.IDs == nil {
 		d.IDs = []int32{}
 	}
-	mask := &columns[colMask-colName]
+	mask := &columns[whatMask]
 	if lo, hi := mask.Row(k); hi > lo && mask.Nulls[lo] == table.Present {
 		c.mask = c.mask[:0]
 		for _, m := range mask.IDs[lo:hi] {
