@@ -66,7 +66,7 @@ type scratch struct {
 	mask      []uint8
 	open      object
 	file      *file // that is open
-	rows      rows
+	rows      map[*source]*rows
 	clock     *clock
 }
 

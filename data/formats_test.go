@@ -491,3 +491,37 @@ func TestScanTables(t *testing.T) {
 		}
 	}
 }
+
+// TestBlocksInHand: what a lane has in hand of one source stays there while it takes
+// documents from others, so that no block is read again for each of its documents.
+func TestBlocksInHand(t *testing.T) {
+	all := everyFormat(t)
+	var c scratch
+	defer c.close()
+	var sources []*source
+	for _, name := range []string{"parquet", "nested", "arrow"} {
+		s, err := newSource(all[name], 1, 0, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		s.block = s.size
+		sources = append(sources, s)
+	}
+	var batches []*table.Column
+	for i, s := range sources {
+		if _, _, err := s.read(ref{}, &c); err != nil {
+			t.Fatalf("source %d: %v", i, err)
+		}
+		batches = append(batches, &c.rowsOf(s).batch.Columns[0])
+	}
+	for i, s := range sources {
+		w := c.rowsOf(s)
+		if rows := int64(w.batch.Rows); rows < 100 || !w.has(0, 0) || !w.has(0, rows-1) || w.has(0, rows) || w.has(1, 0) {
+			t.Errorf("source %d: got rows %d to %d of file %d in hand, want a block", i, w.lo, w.hi, w.file)
+		}
+		if &w.batch.Columns[0] != batches[i] {
+			t.Errorf("source %d: its rows were read again", i)
+		}
+	}
+}

@@ -240,10 +240,10 @@ func (s *source) packedRow(g int64, r *Row, c *scratch) error {
 		return err
 	}
 	defer s.tables.give(t)
-	w, at := &c.rows, g%rowsInPart
-	if !w.has(s, part, at) {
+	w, at := c.rowsOf(s), g%rowsInPart
+	if !w.has(part, at) {
 		lo, hi := t.around(at)
-		if err := w.read(s, t, lo, hi, rowFields()); err != nil {
+		if err := w.read(t, lo, hi, rowFields()); err != nil {
 			return err
 		}
 	}

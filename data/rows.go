@@ -10,34 +10,48 @@ import (
 	"pleach/data/table"
 )
 
-// rows is the rows of a table that a reader of documents has in hand: those of a
-// block, which are read together.
+// rows is the rows of tables that a reader of documents has in hand of a source:
+// those of a block, which are read together. Each source has its own: from a
+// mixture a reader takes one document here, one there.
 type rows struct {
 	batch  table.Batch
-	of     *source // nil: none
 	file   int32
-	lo, hi int64
-	harmed harmedBlock // a block that holds damage: its rows are read one by one
+	lo, hi int64 // lo = hi: none
+	harmed harmedBlock
 }
 
+// harmedBlock is a block that holds damage: its rows are read one by one.
 type harmedBlock struct {
-	of   *source
-	file int32
-	lo   int64
+	there bool
+	file  int32
+	lo    int64
+}
+
+// rowsOf is the rows of a source in hand.
+func (c *scratch) rowsOf(s *source) *rows {
+	w := c.rows[s]
+	if w == nil {
+		if c.rows == nil {
+			c.rows = map[*source]*rows{}
+		}
+		w = new(rows)
+		c.rows[s] = w
+	}
+	return w
 }
 
 // has reports whether a row of a file is in hand.
-func (w *rows) has(s *source, file int32, row int64) bool {
-	return w.of == s && w.file == file && w.lo <= row && row < w.hi
+func (w *rows) has(file int32, row int64) bool {
+	return w.file == file && w.lo <= row && row < w.hi
 }
 
 // read takes rows in hand.
-func (w *rows) read(s *source, t *shelved, lo, hi int64, fields []table.Field) error {
-	w.of = nil
+func (w *rows) read(t *shelved, lo, hi int64, fields []table.Field) error {
+	w.lo, w.hi = 0, 0
 	if err := t.table.Read(lo, hi, fields, &w.batch); err != nil {
 		return err
 	}
-	w.of, w.file, w.lo, w.hi = s, t.file, lo, hi
+	w.file, w.lo, w.hi = t.file, lo, hi
 	return nil
 }
 
@@ -49,14 +63,15 @@ func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 		return Document{}, none, err
 	}
 	defer s.tables.give(t)
-	err = c.rows.load(s, t, r)
+	w := c.rowsOf(s)
+	err = w.load(s, t, r)
 	if c.clock.enter(before); isDamage(err) {
 		return Document{}, none, s.bad(r, 0, "%w", err)
 	} else if err != nil {
 		return Document{}, none, err
 	}
 	d := Document{ID: s.where(r)}
-	k, b := int(r.off-c.rows.lo), &c.rows.batch
+	k, b := int(r.off-w.lo), &w.batch
 	if t.id > 0 {
 		if name, _ := single(&b.Columns[t.id], k); len(name) > 0 {
 			d.ID = string(name)
@@ -64,7 +79,7 @@ func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 	}
 	column := &b.Columns[0]
 	if t.fields[0].Form == table.IDs {
-		return s.rowIDs(r, t, k, d, c)
+		return s.rowIDs(r, t, k, d, c, b)
 	}
 	var there bool
 	d.Text, there = joined(column, k, &c.text)
@@ -81,20 +96,20 @@ func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 
 // load reads the block of a row, or, where that is damaged, the row.
 func (w *rows) load(s *source, t *shelved, r ref) error {
-	if w.has(s, r.file, r.off) {
+	if w.has(r.file, r.off) {
 		return nil
 	}
 	lo, hi, err := s.blockOf(r)
 	if err != nil {
 		return err
 	}
-	if block := (harmedBlock{s, r.file, lo}); w.harmed != block {
-		if err = w.read(s, t, lo, hi, t.fields); err == nil || s.Damaged == 0 || !isDamage(err) {
+	if block := (harmedBlock{true, r.file, lo}); w.harmed != block {
+		if err = w.read(t, lo, hi, t.fields); err == nil || s.Damaged == 0 || !isDamage(err) {
 			return err
 		}
 		w.harmed = block
 	}
-	return w.read(s, t, r.off, r.off+1, t.fields)
+	return w.read(t, r.off, r.off+1, t.fields)
 }
 
 // blockOf is the rows of its file that stand in the block of a row.
@@ -134,8 +149,8 @@ func joined(c *table.Column, row int, buf *[]byte) (text []byte, ok bool) {
 }
 
 // rowIDs reads a document that is a row of ids.
-func (s *source) rowIDs(r ref, t *shelved, k int, d Document, c *scratch) (Document, reason, error) {
-	column := &c.rows.batch.Columns[0]
+func (s *source) rowIDs(r ref, t *shelved, k int, d Document, c *scratch, b *table.Batch) (Document, reason, error) {
+	column := &b.Columns[0]
 	lo, hi := column.Row(k)
 	if hi == lo || hi-lo == 1 && column.Nulls[lo] != table.Present {
 		return d, empty, nil
@@ -154,7 +169,7 @@ func (s *source) rowIDs(r ref, t *shelved, k int, d Document, c *scratch) (Docum
 	if t.mask == 0 {
 		return d, none, nil
 	}
-	m := &c.rows.batch.Columns[t.mask]
+	m := &b.Columns[t.mask]
 	lo, hi = m.Row(k)
 	if hi-lo == 1 && m.Nulls[lo] != table.Present {
 		return d, none, nil

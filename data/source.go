@@ -40,7 +40,8 @@ type Source struct {
 }
 
 // A block is min(blockSize, size/(blocksPerLane·L)) bytes, as they are stored; where
-// they are compressed or in tables, each lane holds one, and the limit is packedBlock.
+// they are compressed or in tables, each lane holds one of each source, and the limit
+// is packedBlock.
 const (
 	blockSize     = 4 << 20
 	packedBlock   = 1 << 20

@@ -246,13 +246,13 @@ func (t *shelved) batches(from, to int64) (lo, hi int64) {
 // findTokens lists the documents that stand in [lo,hi) of the source.
 func (s *source) findTokens(lo, hi int64) ([]ref, error) {
 	var refs []ref
-	var c scratch
+	var b table.Batch
 	for lo < hi {
 		part := lo / (tokenChunk * partChunks)
 		base := part * tokenChunk * partChunks
 		end := min(hi, base+tokenChunk*partChunks)
 		var err error
-		if refs, err = s.findPart(refs, int32(part), base, lo, end, &c); err != nil {
+		if refs, err = s.findPart(refs, int32(part), base, lo, end, &b); err != nil {
 			return nil, err
 		}
 		lo = end
@@ -260,7 +260,7 @@ func (s *source) findTokens(lo, hi int64) ([]ref, error) {
 	return refs, nil
 }
 
-func (s *source) findPart(refs []ref, part int32, base, lo, hi int64, c *scratch) ([]ref, error) {
+func (s *source) findPart(refs []ref, part int32, base, lo, hi int64, b *table.Batch) ([]ref, error) {
 	t, err := s.tables.take(s, part)
 	if err != nil {
 		return nil, err
@@ -268,10 +268,9 @@ func (s *source) findPart(refs []ref, part int32, base, lo, hi int64, c *scratch
 	defer s.tables.give(t)
 	first, last := t.batches((lo-base)/tokenChunk, (hi-base+tokenChunk-1)/tokenChunk)
 	where, _ := tokenFields()
-	if err := t.table.Read(first, last, where, &c.rows.batch); err != nil {
+	if err := t.table.Read(first, last, where, b); err != nil {
 		return nil, err
 	}
-	b := &c.rows.batch
 	for i := range b.Rows {
 		at, err := strconv.ParseInt(string(b.Columns[colAt].Text(i)), 10, 64)
 		n, err2 := strconv.ParseInt(string(b.Columns[colBytes].Text(i)), 10, 64)
@@ -292,11 +291,11 @@ func (s *source) token(r ref, c *scratch) (Document, reason, error) {
 		return Document{}, none, err
 	}
 	defer s.tables.give(t)
-	w := &c.rows
-	if !w.has(s, r.file, r.off) {
+	w := c.rowsOf(s)
+	if !w.has(r.file, r.off) {
 		lo, hi := t.around(r.off)
 		_, what := tokenFields()
-		if err := w.read(s, t, lo, hi, what); err != nil {
+		if err := w.read(t, lo, hi, what); err != nil {
 			return Document{}, none, err
 		}
 	}

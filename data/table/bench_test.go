@@ -37,12 +37,20 @@ func benchTable(b *testing.B) (*Table, []Field) {
 	return t, []Field{{*benchField, forms[*benchForm]}}
 }
 
-// BenchmarkRead reads the whole file, 64 rows at a time.
+// forget drops the pages of a table, so that they are decoded again.
+func forget(t *Table) {
+	if f, ok := t.file.(*parquetFile); ok {
+		decoded.drop(f)
+	}
+}
+
+// BenchmarkRead reads the whole file, 64 rows at a time, no page being in memory.
 func BenchmarkRead(b *testing.B) {
 	t, fields := benchTable(b)
 	var batch Batch
 	bytes, rows := 0, int64(0)
 	for b.Loop() {
+		forget(t)
 		for lo := int64(0); lo < t.Rows(); lo += 64 {
 			if err := t.Read(lo, min(lo+64, t.Rows()), fields, &batch); err != nil {
 				b.Fatal(err)
@@ -65,12 +73,20 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkRandom reads rows anywhere in the file, one by one.
-func BenchmarkRandom(b *testing.B) {
+// BenchmarkRandom reads rows anywhere in the file, one by one, no page being in memory.
+func BenchmarkRandom(b *testing.B) { benchRandom(b, true) }
+
+// BenchmarkRandomKept reads such rows from pages that are, if there is room for them.
+func BenchmarkRandomKept(b *testing.B) { benchRandom(b, false) }
+
+func benchRandom(b *testing.B, fresh bool) {
 	t, fields := benchTable(b)
 	var batch Batch
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for b.Loop() {
+		if fresh {
+			forget(t)
+		}
 		r := rnd.Int64N(t.Rows())
 		if err := t.Read(r, r+1, fields, &batch); err != nil {
 			b.Fatal(err)

@@ -205,22 +205,39 @@ func (c *chunk) find(lo int64, p *pages) (int, error) {
 			return c.check(at, p)
 		}
 		i := n - 1
-		p.at = -1 // the page of the cursor is overwritten
-		h, body, err := p.f.readPage(c.pages[i], &p.page.raw)
+		page, err := c.readPage(i, p.f, nil, true)
 		if err == nil {
-			err = c.agrees(i, &h)
-		}
-		if err == nil {
-			err = p.page.decode(&h, body, p.leaf, c.codec, nil, true)
-		}
-		if err == nil {
-			err = c.learn(i, last, &p.page)
+			err = c.learn(i, last, page)
 		}
 		if err != nil {
 			return 0, p.wrap(c.pages[i].off, err)
 		}
 	}
 }
+
+// readPage reads and decodes page i, or only its levels.
+func (c *chunk) readPage(i int, f *parquetFile, dict *values, levelsOnly bool) (*page, error) {
+	raw := new([]byte)
+	if c.codec != codecNone {
+		raw = storedPages.Get().(*[]byte)
+	}
+	h, body, err := f.readPage(c.pages[i], raw)
+	if err == nil {
+		err = c.agrees(i, &h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := new(page)
+	err = p.decode(&h, body, c.leaf, c.codec, dict, levelsOnly)
+	if c.codec != codecNone && !h.stored {
+		storedPages.Put(raw) // else the values of the page are in it
+	}
+	return p, err
+}
+
+// storedPages are buffers for pages as they are stored, which are used again.
+var storedPages = sync.Pool{New: func() any { return new([]byte) }}
 
 func (c *chunk) check(at int, p *pages) (int, error) {
 	if at < 0 || at >= len(c.pages) {

@@ -46,8 +46,8 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 // gzipReaders are used again: one takes 40 KiB.
 var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// decompress makes dst exactly size bytes from all of src. It may return src itself.
-func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
+// decompress makes exactly size bytes from all of src. It may return src itself.
+func decompress(codec int64, src []byte, size int64) ([]byte, error) {
 	if codec == codecNone {
 		if int64(len(src)) != size {
 			return nil, fmt.Errorf("got %d bytes, want the %d that its header claims", len(src), size)
@@ -55,17 +55,17 @@ func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 		return src, nil
 	}
 	if size == 0 {
-		return dst[:0], nil // some writers leave nothing at all, others an empty frame
+		return nil, nil // some writers leave nothing at all, others an empty frame
 	}
 	if most, ok := ratio[codec]; size > maxPage || ok && size > most*int64(len(src))+64 {
 		return nil, fmt.Errorf("got %d bytes of %s that claim to be %d: no compression does that",
 			len(src), codecNames[codec], size)
 	}
 	if codec == codecBrotli {
-		return unbrotli(dst[:0], src, size)
+		return unbrotli(src, size)
 	}
-	dst = slices.Grow(dst[:0], int(size))
-	n, err := uncompressed(codec, dst[:size], src)
+	dst := make([]byte, size)
+	n, err := uncompressed(codec, dst, src)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", codecNames[codec], err)
 	}
@@ -73,7 +73,7 @@ func decompress(codec int64, dst, src []byte, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: got %d bytes, want the %d that its header claims",
 			codecNames[codec], n, size)
 	}
-	return dst[:size], nil
+	return dst, nil
 }
 
 // uncompressed fills dst and says how many bytes there were.
@@ -123,8 +123,9 @@ func fill(dst []byte, r io.Reader) (int, error) {
 	return n, nil
 }
 
-// unbrotli appends size bytes to dst, which grows as they come.
-func unbrotli(dst, src []byte, size int64) ([]byte, error) {
+// unbrotli makes size bytes, for which memory is taken as they come.
+func unbrotli(src []byte, size int64) ([]byte, error) {
+	var dst []byte
 	r := brotli.NewReader(bytes.NewReader(src))
 	for int64(len(dst)) < size {
 		n := int(min(size-int64(len(dst)), int64(max(1<<20, len(dst)))))

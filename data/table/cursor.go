@@ -7,25 +7,24 @@ import (
 	"fmt"
 )
 
-// pages is the cursor of a Parquet column: the page it decoded last, where it is in
-// it, and the dictionary of the row group.
+// pages is the cursor of a Parquet column: the page it read last, and where it is in
+// it. Between reads the page itself is left to the cache.
 type pages struct {
 	parquetColumn
-	group int
-	chunk *chunk
-	dict  *values // of the row group, nil if it has none
-	at    int     // number of the page, -1 for none
-	page  page
-	first int64 // rows of the group that start in front of the page
+	group  int
+	chunk  *chunk
+	at     int   // number of the page, -1 for none
+	page   *page // shared: not written to
+	first  int64 // rows of the group that start in front of the page
+	starts int64 // rows that start in it
 
 	level, val int   // the next level and value of the page
 	row        int64 // rows that started before that level
-	dictPage   page  // holds the bytes of dict
-	dictValues values
 }
 
 // read appends rows [lo,hi) of row group g.
 func (p *pages) read(g int, lo, hi int64, dst *Column) error {
+	defer func() { p.page = nil }()
 	if err := p.enter(g); err != nil {
 		return err
 	}
@@ -58,31 +57,28 @@ func (p *pages) enter(g int) error {
 	if p.group == g {
 		return nil
 	}
-	p.group, p.at, p.dict = -1, -1, nil
+	p.group, p.at = -1, -1
 	c, err := p.f.chunk(g, p.leaf)
 	if err != nil {
 		return err
 	}
-	p.chunk = c
-	if c.dict.size > 0 {
-		if err := p.loadDictionary(); err != nil {
-			return p.wrap(c.dict.off, err)
-		}
-	}
-	p.group = g
+	p.chunk, p.group = c, g
 	return nil
 }
 
 // seek goes to the start of row lo, or stays where it is if that is there.
 func (p *pages) seek(lo int64) error {
-	if p.at < 0 || lo < p.first || lo >= p.first+int64(p.page.starts) {
-		at, err := p.chunk.find(lo, p)
-		if err != nil {
-			return err
+	var err error
+	if p.at >= 0 && lo >= p.first && lo < p.first+p.starts {
+		p.page, err = p.hold(p.at)
+	} else {
+		var at int
+		if at, err = p.chunk.find(lo, p); err == nil {
+			err = p.load(at)
 		}
-		if err := p.load(at); err != nil {
-			return err
-		}
+	}
+	if err != nil {
+		return err
 	}
 	if lo < p.row {
 		p.rewind()
@@ -180,56 +176,75 @@ func (p *pages) add(dst *Column) error {
 	return dst.addNull(Null(m), p.form)
 }
 
-// load decodes page i.
+// load goes to the start of page i.
 func (p *pages) load(i int) error {
-	next := p.at >= 0 && i == p.at+1
-	rows := p.first + int64(p.page.starts)
+	first := p.first + p.starts
+	if p.at < 0 || i != p.at+1 {
+		first = p.chunk.first(i)
+	}
 	p.at = -1
-	ref := p.chunk.pages[i]
-	h, body, err := p.f.readPage(ref, &p.page.raw)
-	if err == nil {
-		err = p.chunk.agrees(i, &h)
-	}
-	if err == nil {
-		err = p.page.decode(&h, body, p.leaf, p.chunk.codec, p.dict, false)
-	}
+	page, err := p.hold(i)
 	if err != nil {
-		return p.wrap(ref.off, err)
+		return err
 	}
-	if !next {
-		rows = p.chunk.first(i)
+	if err := p.chunk.learn(i, first, page); err != nil {
+		return p.wrap(p.chunk.pages[i].off, err)
 	}
-	if err := p.chunk.learn(i, rows, &p.page); err != nil {
-		return p.wrap(ref.off, err)
-	}
-	p.at, p.first = i, rows
+	p.at, p.page, p.first, p.starts = i, page, first, int64(page.starts)
 	p.rewind()
 	return nil
 }
 
-func (p *pages) loadDictionary() error {
-	h, body, err := p.f.readPage(p.chunk.dict, &p.dictPage.raw)
+// hold gives page i, decoded if it is not in memory. The dictionary that it refers
+// to goes with it: the cache has that for all pages of the group, or for none.
+func (p *pages) hold(i int) (*page, error) {
+	page, err := decoded.get(p.key(i), func() (*page, error) { return p.decode(i) })
+	if err == nil && page.vals.dict != nil {
+		decoded.touch(p.key(dictionaryKey))
+	}
+	return page, err
+}
+
+func (p *pages) key(i int) pageKey { return pageKey{p.f, p.chunk.group, p.leaf.index, i} }
+
+// decode reads page i and decodes it.
+func (p *pages) decode(i int) (*page, error) {
+	var dict *values
+	if at := p.chunk.dict; at.size > 0 {
+		d, err := decoded.get(p.key(dictionaryKey), p.dictionary)
+		if err != nil {
+			return nil, p.wrap(at.off, err)
+		}
+		dict = &d.vals
+	}
+	page, err := p.chunk.readPage(i, p.f, dict, false)
 	if err != nil {
-		return err
+		return nil, p.wrap(p.chunk.pages[i].off, err)
+	}
+	return page, nil
+}
+
+// dictionary reads the dictionary of the group.
+func (p *pages) dictionary() (*page, error) {
+	h, body, err := p.f.readPage(p.chunk.dict, new([]byte))
+	if err != nil {
+		return nil, err
 	}
 	if h.typ != dictionaryPage {
-		return fmt.Errorf("got a page of type %d, want a dictionary", h.typ)
+		return nil, fmt.Errorf("got a page of type %d, want a dictionary", h.typ)
 	}
 	if err := h.check(body); err != nil {
-		return err
+		return nil, err
 	}
 	if h.encoding != plain && h.encoding != plainDictionary {
-		return fmt.Errorf("got a dictionary in encoding %d, want plain", h.encoding)
+		return nil, fmt.Errorf("got a dictionary in encoding %d, want plain", h.encoding)
 	}
-	b, err := decompress(p.chunk.codec, p.dictPage.body, body, h.uncompressed)
+	b, err := decompress(p.chunk.codec, body, h.uncompressed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if p.chunk.codec != codecNone {
-		p.dictPage.body = b
-	}
-	p.dict = &p.dictValues
-	return p.dict.decode(b, int(h.values), plain, p.leaf.physical, nil)
+	d := new(page)
+	return d, d.vals.decode(b, int(h.values), plain, p.leaf.physical, nil)
 }
 
 // here wraps an error in the current page, if there is one.

@@ -41,6 +41,14 @@
 // batch only the buffers of the wanted columns are read, and only the part with the
 // wanted rows where they are not compressed.
 //
+// # Memory
+//
+// Decoded pages of Parquet files stay in memory for all readers, up to 128 MiB of the
+// process, those used last; one that is larger stays alone. Readers that take turns
+// with files, or take a few rows of a page at a time, do not decode it each time. Of
+// an Arrow file each Batch has the buffers that it reads from: 64 KiB of one that is
+// not compressed, else the whole of it.
+//
 // # Damage
 //
 // Sizes and counts that a file claims are checked against limits and against the

@@ -96,14 +96,21 @@ func (t *thrift) pageKind(h *header, kind int) {
 	})
 }
 
-// page is a decoded data page. Its memory is used again for the next one.
+// page is a decoded page. Of a dictionary it has only values.
 type page struct {
 	n        int     // values, with nulls and empty lists
 	rep, def []uint8 // levels; empty where their maximum is 0
 	starts   int     // rows that start here
 	vals     values
+}
 
-	raw, body []byte // as read, and decompressed
+// bytes is about what the page takes of memory, without its dictionary: what
+// several slices share is counted for each.
+func (p *page) bytes() int64 {
+	v := &p.vals
+	const itself = 512 // with its entry in the cache
+	return itself + int64(cap(p.rep)+cap(p.def)+cap(v.bytes)+cap(v.spare)+
+		4*(cap(v.offs)+cap(v.index))+8*(cap(v.ints)+cap(v.deltas)))
 }
 
 // values is the values of a page or dictionary that are not null, by number.
@@ -177,12 +184,9 @@ func (p *page) decode(h *header, body []byte, l *leaf, codec int64, dict *values
 // levelsV1 decodes the levels in front of the values, which are compressed with
 // them: for each kind that the column has, their length in 4 bytes and the runs.
 func (p *page) levelsV1(h *header, body []byte, l *leaf, codec int64) ([]byte, error) {
-	rest, err := decompress(codec, p.body, body, h.uncompressed)
+	rest, err := decompress(codec, body, h.uncompressed)
 	if err != nil {
 		return nil, err
-	}
-	if codec != codecNone {
-		p.body = rest
 	}
 	for _, k := range []struct {
 		levels   *[]uint8
@@ -234,11 +238,7 @@ func (p *page) levelsV2(h *header, body []byte, l *leaf, codec int64, levelsOnly
 	if h.stored {
 		codec = codecNone
 	}
-	rest, err := decompress(codec, p.body, body[n:], h.uncompressed-n)
-	if err == nil && codec != codecNone {
-		p.body = rest
-	}
-	return rest, err
+	return decompress(codec, body[n:], h.uncompressed-n)
 }
 
 // levels decodes n levels of at most most.

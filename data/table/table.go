@@ -126,6 +126,9 @@ func Open(r io.ReaderAt, size int64, name string) (t *Table, err error) {
 
 // Close forgets what is remembered of the file.
 func (t *Table) Close() error {
+	if f, ok := t.file.(*parquetFile); ok {
+		decoded.drop(f)
+	}
 	t.file = nil
 	return nil
 }
@@ -154,8 +157,8 @@ func (t *Table) Check(f Field) (err error) {
 
 // Read makes dst the values of rows lo ≤ r < hi of the fields, in their order. The
 // memory of dst is used again, so what an earlier Read gave is overwritten. A Batch
-// remembers where it read last: reading on from there, or rows near by, costs no
-// more than their own decoding. After an error dst holds nothing of use.
+// remembers where it read last: reading on from there costs no more than the rows
+// themselves. After an error dst holds nothing of use.
 //
 // Damage is of kind fault.Data, a field that is not there of kind fault.Config.
 func (t *Table) Read(lo, hi int64, fields []Field, dst *Batch) (err error) {
