@@ -267,26 +267,15 @@ type arrowColumn struct {
 }
 
 func (a *arrowFile) column(f Field) (column, error) {
-	var found *arrowLeaf
-	for i := range a.leaves {
-		if a.leaves[i].path != f.Path {
-			continue
-		}
-		if found != nil {
-			return nil, fault.Configf("table: %s: field %s: got two columns of this path", a.t.name, f.Path)
-		}
-		found = &a.leaves[i]
-	}
-	if found == nil {
-		if err := a.t.inside(f.Path); err != nil {
-			return nil, err
-		}
-		return nil, a.t.missing(f.Path)
-	}
-	if err := suits(a.t.name, f, found.kind, found.what); err != nil {
+	i, err := a.t.find(f.Path)
+	if err != nil {
 		return nil, err
 	}
-	return &arrowColumn{a, found, f.Form}, nil
+	l := &a.leaves[i]
+	if err := suits(a.t.name, f, l.kind, l.what); err != nil {
+		return nil, err
+	}
+	return &arrowColumn{a, l, f.Form}, nil
 }
 
 func (c *arrowColumn) cursor() cursor { return &arrays{arrowColumn: *c, group: -1} }

@@ -239,6 +239,7 @@ func (c *chunk) readPage(i int, f *parquetFile, dict *values, levelsOnly bool) (
 // storedPages are buffers for pages as they are stored, which are used again.
 var storedPages = sync.Pool{New: func() any { return new([]byte) }}
 
+// check refuses a page that is not there.
 func (c *chunk) check(at int, p *pages) (int, error) {
 	if at < 0 || at >= len(c.pages) {
 		return 0, p.f.wrap(c, c.meta.start, fmt.Errorf("got no page with the row, of %d", c.rows))

@@ -68,38 +68,15 @@ type parquetColumn struct {
 }
 
 func (f *parquetFile) column(field Field) (column, error) {
-	var found *leaf
-	for i := range f.leaves {
-		if f.leaves[i].path != field.Path {
-			continue
-		}
-		if found != nil {
-			return nil, fault.Configf("table: %s: field %s: got two columns of this path",
-				f.t.name, field.Path)
-		}
-		found = &f.leaves[i]
-	}
-	if found == nil {
-		if err := f.t.inside(field.Path); err != nil {
-			return nil, err
-		}
-		return nil, f.t.missing(field.Path)
-	}
-	if err := suits(f.t.name, field, found.kind, found.what); err != nil {
+	i, err := f.t.find(field.Path)
+	if err != nil {
 		return nil, err
 	}
-	return &parquetColumn{f, found, field.Form}, nil
-}
-
-// suits checks the form of a field.
-func suits(name string, f Field, k kind, what string) error {
-	switch {
-	case k == foreign:
-		return fault.Configf("table: %s: field %s: got %s, which is not read", name, f.Path, what)
-	case !k.fits(f.Form):
-		return fault.Configf("table: %s: field %s: got %s, want %s", name, f.Path, what, f.Form)
+	l := &f.leaves[i]
+	if err := suits(f.t.name, field, l.kind, l.what); err != nil {
+		return nil, err
 	}
-	return nil
+	return &parquetColumn{f, l, field.Form}, nil
 }
 
 func (c *parquetColumn) cursor() cursor {

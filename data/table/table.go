@@ -209,6 +209,33 @@ func (t *Table) readColumn(lo, hi int64, cur cursor, c *Column) error {
 	return nil
 }
 
+// find gives the only column of a path, by its place in the file.
+func (t *Table) find(path string) (int, error) {
+	i := slices.Index(t.fields, path)
+	if i < 0 {
+		if err := t.inside(path); err != nil {
+			return 0, err
+		}
+		return 0, t.missing(path)
+	}
+	if slices.Contains(t.fields[i+1:], path) {
+		return 0, fault.Configf("table: %s: field %s: got two columns of this path", t.name, path)
+	}
+	return i, nil
+}
+
+// suits checks that a column can be read in the form of a field; what is its type in
+// words.
+func suits(name string, f Field, k kind, what string) error {
+	switch {
+	case k == foreign:
+		return fault.Configf("table: %s: field %s: got %s, which is not read", name, f.Path, what)
+	case !k.fits(f.Form):
+		return fault.Configf("table: %s: field %s: got %s, want %s", name, f.Path, what, f.Form)
+	}
+	return nil
+}
+
 // missing is the error for a field that is not there.
 func (t *Table) missing(path string) error {
 	hint := ""

@@ -213,6 +213,25 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestFind: a path leads to one column; what is above columns, and a path that two
+// columns have, are refused.
+func TestFind(t *testing.T) {
+	tab := &Table{name: "x", fields: []string{"a", "b.c", "d", "b.c", "e.f"}}
+	for path, want := range map[string]string{
+		"a": "", "d": "", "b.c": "got two columns", "e": "want one of its fields: e.f", "g": "not there",
+	} {
+		i, err := tab.find(path)
+		switch {
+		case want == "":
+			if err != nil || tab.fields[i] != path {
+				t.Errorf("%s: got column %d, %v", path, i, err)
+			}
+		case err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, fault.Config):
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+}
+
 // TestEncrypted: an encrypted footer is refused at once, an encrypted column when
 // it is read; the others are read.
 func TestEncrypted(t *testing.T) {
