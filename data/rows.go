@@ -14,8 +14,8 @@ import (
 // block, which are read together.
 type rows struct {
 	batch  table.Batch
-	of     *source // nil: none
-	file   int32
+	of     *source  // nil: none
+	table  *shelved // that they are from: its fields count, it may be closed
 	lo, hi int64
 	harmed harmedBlock // a block that holds damage: its rows are read one by one
 }
@@ -28,7 +28,21 @@ type harmedBlock struct {
 
 // has reports whether a row of a file is in hand.
 func (w *rows) has(s *source, file int32, row int64) bool {
-	return w.of == s && w.file == file && w.lo <= row && row < w.hi
+	return w.of == s && w.table.file == file && w.lo <= row && row < w.hi
+}
+
+// hold takes what a table has around a row in hand, if it is not there: while it is,
+// the table need not be open.
+func (s *source) hold(file int32, row int64, w *rows, load func(t *shelved) error) error {
+	if w.has(s, file, row) {
+		return nil
+	}
+	t, err := s.tables.take(s, file)
+	if err != nil {
+		return err
+	}
+	defer s.tables.give(t)
+	return load(t)
 }
 
 // read takes rows in hand.
@@ -37,26 +51,25 @@ func (w *rows) read(s *source, t *shelved, lo, hi int64, fields []table.Field) e
 	if err := t.table.Read(lo, hi, fields, &w.batch); err != nil {
 		return err
 	}
-	w.of, w.file, w.lo, w.hi = s, t.file, lo, hi
+	w.of, w.table, w.lo, w.hi = s, t, lo, hi
 	return nil
 }
 
 // row reads a document from a table.
 func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 	before := c.clock.enter(Reading)
-	t, err := s.tables.take(s, r.file)
-	if err != nil {
-		return Document{}, none, err
-	}
-	defer s.tables.give(t)
-	err = c.rows.load(s, t, r)
-	if c.clock.enter(before); isDamage(err) {
-		return Document{}, none, s.bad(r, 0, "%w", err)
-	} else if err != nil {
+	err := s.hold(r.file, r.off, &c.rows, func(t *shelved) error {
+		err := c.rows.load(s, t, r)
+		if isDamage(err) {
+			err = s.bad(r, 0, "%w", err)
+		}
+		return err
+	})
+	if c.clock.enter(before); err != nil {
 		return Document{}, none, err
 	}
 	d := Document{ID: s.where(r)}
-	k, b := int(r.off-c.rows.lo), &c.rows.batch
+	t, k, b := c.rows.table, int(r.off-c.rows.lo), &c.rows.batch
 	if t.id > 0 {
 		if name, _ := single(&b.Columns[t.id], k); len(name) > 0 {
 			d.ID = string(name)
@@ -81,9 +94,6 @@ func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 
 // load reads the block of a row, or, where that is damaged, the row.
 func (w *rows) load(s *source, t *shelved, r ref) error {
-	if w.has(s, r.file, r.off) {
-		return nil
-	}
 	lo, hi, err := s.blockOf(r)
 	if err != nil {
 		return err
