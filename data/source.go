@@ -77,7 +77,7 @@ type index struct {
 }
 
 // indexed is the size up to which a source has a whole index.
-const indexed = 16 << 20
+var indexed int64 = 16 << 20 // tests set it
 
 type perm struct {
 	epoch int64

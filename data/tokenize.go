@@ -241,10 +241,7 @@ func (w *tokenizing) chunk(lo, hi int64, n *lane) (c chunk) {
 		if err != nil {
 			return chunk{err: err}
 		}
-		t := tokenized{at: lo, bytes: w.s.takes(r), name: d.ID}
-		if r.n >= 0 {
-			t.at = w.s.standing(r)
-		}
+		t := tokenized{at: w.s.standing(r), bytes: w.s.takes(r), name: d.ID}
 		if why != none {
 			t.why = why.String()
 		} else {

@@ -326,7 +326,7 @@ func (s *source) token(r ref, c *scratch) (Document, reason, error) {
 	}
 	k := int(r.off - w.lo)
 	columns := w.batch.Columns
-	name, _ := single(&columns[colName-colName], k)
+	name, _ := single(&columns[0], k) // the columns of what documents are begin with it
 	why, _ := single(&columns[colWhy-colName], k)
 	d := Document{ID: string(name), encoded: string(why) == asText}
 	if !d.encoded && string(why) != asIDs {
