@@ -27,7 +27,7 @@ type Source struct {
 	Field string
 	ID    string // where the name of the document is; default: FILE:LINE or FILE:ROW
 	Mask  string // where a list of 0 and 1 is; default, and where absent: all 1
-	Rows  bool   // a line is a row: exactly T+1 ids
+	Rows  bool   // a line, or a row of a table, is a row: exactly T+1 ids
 	// Format is "text" (a file is a document), "lines" (a line of a text file is),
 	// "jsonl", "parquet", "arrow"; default: by the name and head of each file. Each may
 	// be compressed with gzip or zstd. In a folder files of another format than stated
