@@ -159,8 +159,9 @@ func TestDamagedTable(t *testing.T) {
 	}
 }
 
-// TestDamagedFrame: a compressed file that is cut off is one damaged document for
-// each block that cannot be read, and an error that names it unless some may be.
+// TestDamagedFrame: a compressed file that is cut off is one damaged document, and an
+// error that names it unless some may be left out. Neither what it is counted as nor
+// the order of the rest depends on how the source is read.
 func TestDamagedFrame(t *testing.T) {
 	docs := lettered(6, 50, 40)
 	gz := gzipped(t, jsonl(lettered(7, 3000, 300)))
@@ -182,5 +183,30 @@ func TestDamagedFrame(t *testing.T) {
 	}
 	if n < len(docs) {
 		t.Errorf("got %d documents, want the %d of the other file", n, len(docs))
+	}
+	defer func(was int64) { indexed = was }(indexed)
+	for name, text := range map[string]string{"c.jsonl": jsonl(lettered(8, 90, 40)), "0.jsonl": jsonl(lettered(9, 90, 40))} {
+		if err := writeFile(filepath.Join(dir, name), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src.Name, src.Damaged = "x", 1
+	p := specOf([]Source{src})
+	want := next(t, open(t, p), 600)
+	out := t.TempDir()
+	for _, size := range []int64{0, 1 << 30} {
+		indexed = size
+		if err := Tokenize(t.Context(), p, byteEncoder{}, filepath.Join(out, itoa(size)), nil); err != nil {
+			t.Fatal(err)
+		}
+		for what, source := range map[string]Source{"texts": src, "tokens": {Paths: []string{filepath.Join(out, itoa(size), "x")}}} {
+			q := p
+			q.Sources = []Source{source}
+			l := open(t, q)
+			same(t, fmt.Sprint(what, " indexed to ", size), next(t, l, 600), want)
+			if n := l.Stats()[0].Skipped[damaged.String()]; n != 1 {
+				t.Errorf("%s indexed to %d: got %d damaged, want 1", what, size, n)
+			}
+		}
 	}
 }

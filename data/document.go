@@ -215,7 +215,13 @@ func (s *source) bad(r ref, off int64, format string, args ...any) error {
 // Weight, Rows and Epochs do not matter.
 func Documents(src Source) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
-		s, err := newSource(src, 1, 0, "")
+		if src.Rows {
+			src.Rows, src.Format = false, firstOf(src.Format, formatJSONL)
+		}
+		s, err := newSource(src, 1, 0)
+		if err == nil && s.parts != nil {
+			err = fault.Configf("data: %s: it holds documents as ids of a tokenizer: want the documents", s.parts.dir)
+		}
 		if err != nil {
 			yield(Document{}, err)
 			return

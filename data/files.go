@@ -137,8 +137,9 @@ func (g *gathered) look(files []file, s store, f found, src *Source) ([]file, er
 	if f.tag != "" && f.size > 0 {
 		if it.format, it.packed = formatByName(f.name); it.format != "" {
 			it.print = []byte(f.tag)
-			if is := it.format; src.Format == "" || is == src.Format || src.Format == formatLines && is == formatText {
-				it.format = firstOf(src.Format, is)
+			want := src.formatFor(it.format)
+			if is := it.format; want == "" || is == want || want == formatLines && is == formatText {
+				it.format = firstOf(want, is)
 				return append(files, it), nil
 			}
 			g.skip(f.name, "other format")
@@ -202,7 +203,7 @@ func (g *gathered) judge(f *file, head []byte, src *Source) (why string) {
 	if later && !f.tree && g.later == "" {
 		g.later = f.name + " (" + why + ")"
 	}
-	format := src.Format
+	format := src.formatFor(is)
 	switch {
 	case whole && isBlank(trimBOM(head)):
 		return empty.String()
@@ -223,6 +224,15 @@ func (g *gathered) judge(f *file, head []byte, src *Source) (why string) {
 		return "lines without " + strconv.Quote(src.Field)
 	}
 	return ""
+}
+
+// formatFor is the stated format of a source, or what a file that looks like is must
+// have: ready rows that are no table are lines.
+func (src *Source) formatFor(is string) string {
+	if src.Format == "" && src.Rows && !isTable(is) {
+		return formatJSONL
+	}
+	return src.Format
 }
 
 // textFile says why a file whose head may be text is no document.

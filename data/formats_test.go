@@ -500,7 +500,7 @@ func TestBlocksInHand(t *testing.T) {
 	defer c.close()
 	var sources []*source
 	for _, name := range []string{"parquet", "nested", "arrow"} {
-		s, err := newSource(all[name], 1, 0, "")
+		s, err := newSource(all[name], 1, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -518,7 +518,7 @@ func TestBlocksInHand(t *testing.T) {
 	for i, s := range sources {
 		w := c.rowsOf(s)
 		if rows := int64(w.batch.Rows); rows < 100 || !w.has(0, 0) || !w.has(0, rows-1) || w.has(0, rows) || w.has(1, 0) {
-			t.Errorf("source %d: got rows %d to %d of file %d in hand, want a block", i, w.lo, w.hi, w.file)
+			t.Errorf("source %d: got rows %d to %d of file %d in hand, want a block", i, w.lo, w.hi, w.table.file)
 		}
 		if &w.batch.Columns[0] != batches[i] {
 			t.Errorf("source %d: its rows were read again", i)

@@ -84,11 +84,14 @@ func Open(spec Spec, enc Encoder) (_ *Loader, err error) {
 		}
 	}()
 	for i, src := range named {
-		s, err := newSource(src, spec.Lanes, spec.Vocabulary, spec.Tokenizer)
+		s, err := newSource(src, spec.Lanes, spec.Vocabulary)
 		if err != nil {
 			return nil, err
 		}
 		l.sources = append(l.sources, s)
+		if err := s.checkTokenizer(spec.Tokenizer); err != nil {
+			return nil, err
+		}
 		if err := s.check(enc != nil); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ package data
 import (
 	"encoding/hex"
 	"fmt"
+	"path/filepath"
 	"sync"
 
 	"pleach/data/frame"
@@ -161,9 +162,12 @@ func (t *shelved) prepare(s *source) error {
 	}
 	if err != nil {
 		t.close()
-		return err
+		if m, e := readTokens(filepath.Dir(f.name)); m != nil && e == nil {
+			return fault.Configf("data: source %s: %s holds tokens: want it as the path of the source: %w",
+				s.Name, filepath.Dir(f.name), err)
+		}
 	}
-	return nil
+	return err
 }
 
 // choose finds the columns of the source. A column of integers is ids.

@@ -359,7 +359,7 @@ func TestLinks(t *testing.T) {
 			t.Skip("no links here: ", err)
 		}
 	}
-	s, err := newSource(Source{Paths: []string{filepath.Join(dir, "a")}}, 1, 0, "")
+	s, err := newSource(Source{Paths: []string{filepath.Join(dir, "a")}}, 1, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

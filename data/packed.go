@@ -90,6 +90,12 @@ func WriteRows(ctx context.Context, l *Loader, n int64, dir string, progress fun
 		if d := old.Fingerprint.Differ(m.Fingerprint); len(d) > 0 {
 			return fault.Statef("data: writing rows into %s: it holds rows of other data: %s: want another folder", dir, d[0])
 		}
+		if err := old.sound(dir); err != nil {
+			return fault.Statef("data: writing rows into %s: want another folder: %w", dir, err)
+		}
+		if progress != nil {
+			progress(old.Rows, max(n, old.Rows))
+		}
 		if old.Ended && old.Rows < n {
 			return io.EOF
 		}
@@ -115,6 +121,16 @@ func WriteRows(ctx context.Context, l *Loader, n int64, dir string, progress fun
 		}
 		if ended {
 			return io.EOF
+		}
+	}
+	return nil
+}
+
+// sound opens the parts that are kept; one that is not full is made anew.
+func (m *rowsManifest) sound(dir string) error {
+	for i := range m.Rows / rowsInPart {
+		if err := sound(dir, int(i), rowsInPart); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -218,7 +234,7 @@ func (s *source) openRows() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.size, s.blocks, s.block = size, 1, size
+	s.size, s.Field, s.Format = size, firstOf(s.Field, "text"), firstOf(s.Format, formatJSONL) // as sources of rows have them
 	s.files = []file{{
 		found: found{name: s.Paths[0], rel: filepath.Base(s.Paths[0])}, size: size, format: formatArrow, print: b,
 		lines: &lineIndex{}, shape: &shape{},
@@ -235,19 +251,24 @@ func (p *packedRows) prepare(t *shelved) error {
 // packedRow fills r with row g of the folder.
 func (s *source) packedRow(g int64, r *Row, c *scratch) error {
 	part := int32(g / rowsInPart)
-	t, err := s.tables.take(s, part)
+	at := g % rowsInPart
+	w, err := s.hold(part, at, c, func(w *rows, t *shelved) error {
+		lo, hi := t.around(at)
+		return w.read(t, lo, hi, rowFields())
+	})
 	if err != nil {
 		return err
 	}
-	defer s.tables.give(t)
-	w, at := c.rowsOf(s), g%rowsInPart
-	if !w.has(part, at) {
-		lo, hi := t.around(at)
-		if err := w.read(t, lo, hi, rowFields()); err != nil {
-			return err
+	if err := s.packed.unpack(w.batch.Columns, int(at-w.lo), g, r); err != nil {
+		return err
+	}
+	limit := s.limit()
+	for i, id := range r.IDs {
+		if id < 0 || int64(id) >= limit {
+			return fault.Dataf("data: %s: row %d: id %d is %d, want a whole number from 0 to %d", s.packed.dir, g, i, id, limit-1)
 		}
 	}
-	return s.packed.unpack(w.batch.Columns, int(at-w.lo), g, r)
+	return nil
 }
 
 // unpack makes a row of what the columns say of it.
@@ -263,6 +284,12 @@ func (p *packedRows) unpack(columns []table.Column, k int, g int64, r *Row) erro
 	if len(list(rowIDs)) != T+1 || len(list(rowTargets)) != T || len(from) != docs || len(to) != docs ||
 		len(offset) != docs {
 		return fault.Dataf("data: %s: row %d does not have the columns of a row of %d ids", p.dir, g, T+1)
+	}
+	for d, end := 0, 0; d < docs; d, end = d+1, int(to[d]) {
+		if int(from[d]) < end || to[d] <= from[d] || int(to[d]) > T+1 || offset[d] < 0 {
+			return fault.Dataf("data: %s: row %d: document %d is ids %d … %d from %d on: want one after the other, up to %d",
+				p.dir, g, d, from[d], to[d]-1, offset[d], T)
+		}
 	}
 	copy(r.IDs, list(rowIDs))
 	for i, is := range list(rowTargets) {

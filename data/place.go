@@ -26,6 +26,7 @@ type shape struct {
 	mu     sync.Mutex
 	known  bool
 	places int64
+	err    error // damage: it stays
 }
 
 // plain reports whether places are bytes as they are stored.
@@ -40,11 +41,11 @@ func (s *source) places(i int32) (int64, error) {
 	f.shape.mu.Lock()
 	defer f.shape.mu.Unlock()
 	if f.shape.known {
-		return f.shape.places, nil
+		return f.shape.places, f.shape.err
 	}
 	n, err := s.measure(i)
-	if err == nil {
-		f.shape.places, f.shape.known = n, true
+	if err == nil || isDamage(err) {
+		f.shape.places, f.shape.err, f.shape.known = n, err, true
 	}
 	return n, err
 }
@@ -148,13 +149,17 @@ func (s *source) find(lo, hi int64) ([]ref, error) {
 	for ; i < len(s.files) && s.files[i].base < hi; i++ {
 		f := &s.files[i]
 		from, to, err := s.placesIn(int32(i), max(0, lo-f.base), min(f.size, hi-f.base))
-		if err == nil {
-			refs, err = s.list(refs, int32(i), from, to)
+		switch {
+		case err == nil:
+			if refs, err = s.list(refs, int32(i), from, to); err != nil {
+				refs, err = s.lost(refs, int32(i), from, err)
+			}
+		case lo <= f.base:
+			refs, err = s.lost(refs, int32(i), 0, err)
+		default: // the file is left out where it begins
+			_, err = s.lost(nil, int32(i), 0, err)
 		}
-		if err == nil {
-			continue
-		}
-		if refs, err = s.lost(refs, int32(i), err); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -180,14 +185,14 @@ func (s *source) list(refs []ref, i int32, lo, hi int64) ([]ref, error) {
 	return s.findLines(refs, i, lo, hi)
 }
 
-// lost stands one document in for a part of a file that cannot be read because it
-// is damaged, if some may be left out.
-func (s *source) lost(refs []ref, i int32, err error) ([]ref, error) {
+// lost stands one document in for what cannot be read of a file, from a place on,
+// because it is damaged, if some may be left out.
+func (s *source) lost(refs []ref, i int32, from int64, err error) ([]ref, error) {
 	if s.Damaged == 0 || !isDamage(err) {
 		return nil, err
 	}
 	s.example(err.Error(), damaged)
-	return append(refs, ref{file: i, n: -1}), nil
+	return append(refs, ref{file: i, off: from, n: -1}), nil
 }
 
 // findLines appends the documents that start in [lo,hi) of a file. They get line
@@ -228,6 +233,8 @@ func (s *source) takes(r ref) int64 {
 	}
 	f := &s.files[r.file]
 	switch {
+	case r.n < 0: // it has no end
+		return 0
 	case isTable(f.format):
 		return s.stored(r.file, r.off+1) - s.stored(r.file, r.off)
 	case f.format == formatText:

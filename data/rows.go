@@ -15,8 +15,8 @@ import (
 // mixture a reader takes one document here, one there.
 type rows struct {
 	batch  table.Batch
-	file   int32
-	lo, hi int64 // lo = hi: none
+	table  *shelved // that they are from: its fields count, it may be closed; nil: none
+	lo, hi int64
 	harmed harmedBlock
 }
 
@@ -42,7 +42,22 @@ func (c *scratch) rowsOf(s *source) *rows {
 
 // has reports whether a row of a file is in hand.
 func (w *rows) has(file int32, row int64) bool {
-	return w.file == file && w.lo <= row && row < w.hi
+	return w.table != nil && w.table.file == file && w.lo <= row && row < w.hi
+}
+
+// hold gives the rows of a source in hand, with what a table has around a row: load
+// reads it if it is not there. While it is, the table need not be open.
+func (s *source) hold(file int32, row int64, c *scratch, load func(w *rows, t *shelved) error) (*rows, error) {
+	w := c.rowsOf(s)
+	if w.has(file, row) {
+		return w, nil
+	}
+	t, err := s.tables.take(s, file)
+	if err != nil {
+		return nil, err
+	}
+	defer s.tables.give(t)
+	return w, load(w, t)
 }
 
 // read takes rows in hand.
@@ -51,27 +66,25 @@ func (w *rows) read(t *shelved, lo, hi int64, fields []table.Field) error {
 	if err := t.table.Read(lo, hi, fields, &w.batch); err != nil {
 		return err
 	}
-	w.file, w.lo, w.hi = t.file, lo, hi
+	w.table, w.lo, w.hi = t, lo, hi
 	return nil
 }
 
 // row reads a document from a table.
 func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 	before := c.clock.enter(Reading)
-	t, err := s.tables.take(s, r.file)
-	if err != nil {
-		return Document{}, none, err
-	}
-	defer s.tables.give(t)
-	w := c.rowsOf(s)
-	err = w.load(s, t, r)
-	if c.clock.enter(before); isDamage(err) {
-		return Document{}, none, s.bad(r, 0, "%w", err)
-	} else if err != nil {
+	w, err := s.hold(r.file, r.off, c, func(w *rows, t *shelved) error {
+		err := w.load(s, t, r)
+		if isDamage(err) {
+			err = s.bad(r, 0, "%w", err)
+		}
+		return err
+	})
+	if c.clock.enter(before); err != nil {
 		return Document{}, none, err
 	}
 	d := Document{ID: s.where(r)}
-	k, b := int(r.off-w.lo), &w.batch
+	t, k, b := w.table, int(r.off-w.lo), &w.batch
 	if t.id > 0 {
 		if name, _ := single(&b.Columns[t.id], k); len(name) > 0 {
 			d.ID = string(name)
@@ -96,9 +109,6 @@ func (s *source) row(r ref, c *scratch) (Document, reason, error) {
 
 // load reads the block of a row, or, where that is damaged, the row.
 func (w *rows) load(s *source, t *shelved, r ref) error {
-	if w.has(r.file, r.off) {
-		return nil
-	}
 	lo, hi, err := s.blockOf(r)
 	if err != nil {
 		return err

@@ -103,6 +103,9 @@ func (r *Report) sort(path string, access Access, g *gathered) error {
 		if err != nil {
 			return err
 		}
+		if m, _ := readTokens(path); m != nil { // it knows its columns
+			found.Source.Field, found.Source.ID, found.Source.Mask, found.Source.Format = "", "", "", ""
+		}
 		r.Found = append(r.Found, found)
 	}
 	return nil

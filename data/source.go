@@ -27,7 +27,7 @@ type Source struct {
 	Field string
 	ID    string // where the name of the document is; default: FILE:LINE or FILE:ROW
 	Mask  string // where a list of 0 and 1 is; default, and where absent: all 1
-	Rows  bool   // a line is a row: exactly T+1 ids
+	Rows  bool   // a line, or a row of a table, is a row: exactly T+1 ids
 	// Format is "text" (a file is a document), "lines" (a line of a text file is),
 	// "jsonl", "parquet", "arrow"; default: by the name and head of each file. Each may
 	// be compressed with gzip or zstd. In a folder files of another format than stated
@@ -78,56 +78,29 @@ type index struct {
 }
 
 // indexed is the size up to which a source has a whole index.
-const indexed = 16 << 20
+var indexed int64 = 16 << 20 // tests set it
 
 type perm struct {
 	epoch int64
 	of    []int
 }
 
-func newSource(src Source, lanes, vocabulary int, tokenizer string) (*source, error) {
-	if src.Field == "" {
-		src.Field = "text"
-	}
+func newSource(src Source, lanes, vocabulary int) (*source, error) {
 	if src.Name == "" && len(src.Paths) > 0 {
 		src.Name = nameOf(src.Paths[0])
 	}
-	if src.Weight < 0 || math.IsNaN(src.Weight) || math.IsInf(src.Weight, 0) {
-		return nil, fault.Configf("data: source %s: weight: got %v, want a number ≥ 0",
-			src.Name, src.Weight)
-	}
-	if src.Epochs < 0 || math.IsNaN(src.Epochs) {
-		return nil, fault.Configf("data: source %s: epochs: got %v, want a number > 0",
-			src.Name, src.Epochs)
-	}
-	if src.Damaged < 0 {
-		return nil, fault.Configf("data: source %s: damaged: got %d, want 0 or more", src.Name, src.Damaged)
-	}
-	if src.Rows && src.Damaged > 0 {
-		return nil, fault.Configf("data: source %s: %d damaged ready rows may be left out: want 0, for which row "+
-			"follows would depend on it", src.Name, src.Damaged)
-	}
-	if src.Rows && src.Format == "" {
-		src.Format = formatJSONL
-	}
-	s := &source{Source: src, lanes: lanes, vocabulary: vocabulary}
-	if packed, err := s.openRows(); packed || err != nil {
-		s.digest = digest(s.files)
-		return s, err
-	}
-	tokens, err := s.openTokens(tokenizer)
-	if err != nil {
+	if err := src.check(); err != nil {
 		return nil, err
 	}
-	if !tokens {
-		g, err := gather(&src)
-		if err != nil {
-			return nil, err
-		}
-		s.files, s.size = g.files, g.size
-		s.skipped, s.examples = g.skipped, g.examples
+	s := &source{Source: src, lanes: lanes, vocabulary: vocabulary}
+	if err := s.openFiles(); err != nil {
+		return nil, err
 	}
 	s.digest = digest(s.files)
+	if s.packed != nil {
+		s.blocks, s.block = 1, s.size
+		return s, nil
+	}
 	most := int64(blockSize)
 	if slices.ContainsFunc(s.files, func(f file) bool { return !f.plain() }) {
 		most = packedBlock
@@ -138,6 +111,63 @@ func newSource(src Source, lanes, vocabulary int, tokenizer string) (*source, er
 		return nil, s.emptyError()
 	}
 	return s, nil
+}
+
+// check refuses numbers that mean nothing.
+func (src *Source) check() error {
+	if src.Weight < 0 || math.IsNaN(src.Weight) || math.IsInf(src.Weight, 0) {
+		return fault.Configf("data: source %s: weight: got %v, want a number ≥ 0",
+			src.Name, src.Weight)
+	}
+	if src.Epochs < 0 || math.IsNaN(src.Epochs) {
+		return fault.Configf("data: source %s: epochs: got %v, want a number > 0",
+			src.Name, src.Epochs)
+	}
+	if src.Damaged < 0 {
+		return fault.Configf("data: source %s: damaged: got %d, want 0 or more", src.Name, src.Damaged)
+	}
+	if src.Rows && src.Damaged > 0 {
+		return fault.Configf("data: source %s: %d damaged ready rows may be left out: want 0, for which row "+
+			"follows would depend on it", src.Name, src.Damaged)
+	}
+	return nil
+}
+
+// openFiles finds the files of a source, or the folder of tokens or rows that it is.
+func (s *source) openFiles() error {
+	if packed, err := s.openRows(); packed || err != nil {
+		return err
+	}
+	if tokens, err := s.openTokens(); tokens || err != nil {
+		return err
+	}
+	s.Field = firstOf(s.Field, "text")
+	if err := s.refuseFolder(); err != nil {
+		return err
+	}
+	g, err := gather(&s.Source)
+	if err != nil {
+		return err
+	}
+	s.files, s.size = g.files, g.size
+	s.skipped, s.examples = g.skipped, g.examples
+	if s.Rows && !slices.ContainsFunc(s.files, func(f file) bool { return isTable(f.format) }) {
+		s.Format = firstOf(s.Format, formatJSONL)
+	}
+	return nil
+}
+
+// refuseFolder refuses folders that [Tokenize] and [WriteRows] write as files.
+func (s *source) refuseFolder() error {
+	for _, dir := range s.Paths {
+		if f, err := readTokens(dir); f != nil && err == nil {
+			return fault.Configf("data: source %s: %s holds tokens: want it to be the only path of a source", s.Name, dir)
+		}
+		if m, err := readRows(dir); m != nil && err == nil && (s.Rows || s.Field == "text") {
+			return fault.Configf("data: source %s: %s holds rows: want it to be the only path, with rows: true", s.Name, dir)
+		}
+	}
+	return nil
 }
 
 // deal is the blocks of a lane in an epoch:

@@ -90,14 +90,22 @@ func Survey(ctx context.Context, p SurveySpec, enc Encoder) ([]SourceSurvey, err
 	}()
 	m := progress{tell: p.Progress}
 	for _, src := range named {
-		if !src.Rows {
-			src.Damaged = math.MaxInt64
+		ready := src.Rows
+		s, err := newSource(src, 1, p.Vocabulary)
+		if err == nil && enc != nil {
+			err = s.checkTokenizer(p.Tokenizer)
 		}
-		s, err := newSource(src, 1, p.Vocabulary, "")
+		if err == nil && s.packed != nil { // a row is looked at as a document
+			src.Rows, src.Field = false, rowColumns()[rowIDs].Name
+			s, err = newSource(src, 1, p.Vocabulary)
+		}
 		if err != nil {
 			return nil, err
 		}
 		sources = append(sources, s)
+		if !ready {
+			s.Damaged = math.MaxInt64
+		}
 		for _, b := range s.sampleBlocks(p.Sample) {
 			m.total += s.blockBytes(b)
 		}

@@ -34,8 +34,8 @@ type Tokenized struct {
 // same rows as one that reads the texts. Sequence, lanes, seed, weights and epochs
 // do not matter and may change; the tokenizer and the files are recorded.
 //
-// Parts that are there already, of the same files and tokenizer, are kept: a killed
-// Tokenize goes on. A folder with others is refused. Processors work on chunks of
+// Parts that are there already, of the same files and tokenizer, are kept, up to the
+// first that cannot be opened: a killed Tokenize goes on. A folder with others is refused. Processors work on chunks of
 // their own; the files do not depend on how many there are. progress may be nil; it
 // is called from time to time, by one goroutine at a time.
 func Tokenize(ctx context.Context, spec Spec, enc Encoder, out string, progress func(Tokenized)) error {
@@ -47,6 +47,9 @@ func Tokenize(ctx context.Context, spec Spec, enc Encoder, out string, progress 
 		progress = func(Tokenized) {}
 	}
 	for _, src := range named {
+		if name := src.Name; name == "." || name == ".." || filepath.Base(name) != name {
+			return fault.Configf("data: tokenizing: got a source %q, want a name that a folder can have", name)
+		}
 		if src.Rows {
 			return fault.Configf("data: tokenizing: source %s has ready rows: there is nothing to do", src.Name)
 		}
@@ -69,7 +72,7 @@ type tokenizing struct {
 }
 
 func tokenizeSource(ctx context.Context, src Source, spec *Spec, enc Encoder, dir string, progress func(Tokenized)) error {
-	s, err := newSource(src, 1, spec.Vocabulary, spec.Tokenizer)
+	s, err := newSource(src, 1, spec.Vocabulary)
 	if err != nil {
 		return err
 	}
@@ -120,11 +123,30 @@ func (w *tokenizing) begin(dir string) error {
 		return fault.Statef("data: tokenizing into %s: it holds tokens of other files, options or another tokenizer: "+
 			"want another folder", dir)
 	}
-	w.about.Parts = old.Parts
-	for _, p := range old.Parts {
+	for i, p := range old.Parts {
+		if sound(dir, i, p.Rows) != nil {
+			break // it is made again, and those that follow
+		}
+		w.about.Parts = append(w.about.Parts, p)
 		w.done.add(p)
 	}
+	w.tell(min(int64(len(w.about.Parts))*tokenChunk*partChunks, w.s.size), w.done)
 	return w.dir.Sweep(".")
+}
+
+// sound opens a part and closes it again.
+func sound(dir string, i int, rows int64) error {
+	t := &shelved{file: int32(i)}
+	err := t.openPart(dir, rows)
+	if err == nil {
+		t.close()
+	}
+	return err
+}
+
+// tell tells how far it is.
+func (w *tokenizing) tell(done int64, sum tokenPart) {
+	w.progress(Tokenized{w.s.Name, done, w.s.size, sum.Documents, sum.Tokens, sum.Skipped})
 }
 
 // holdsFiles reports whether a folder has more than locks and what is unfinished.
@@ -219,10 +241,7 @@ func (w *tokenizing) chunk(lo, hi int64, n *lane) (c chunk) {
 		if err != nil {
 			return chunk{err: err}
 		}
-		t := tokenized{at: lo, bytes: w.s.takes(r), name: d.ID}
-		if r.n >= 0 {
-			t.at = w.s.standing(r)
-		}
+		t := tokenized{at: w.s.standing(r), bytes: w.s.takes(r), name: d.ID}
 		if why != none {
 			t.why = why.String()
 		} else {
@@ -265,7 +284,7 @@ func (w *tokenizing) write(t *table.Writer, c chunk, p *tokenPart, done int64) e
 	if n := sum.Skipped[damaged.String()]; n > w.s.Damaged {
 		return w.s.tooDamaged(n)
 	}
-	w.progress(Tokenized{w.s.Name, done, w.s.size, sum.Documents, sum.Tokens, sum.Skipped})
+	w.tell(done, sum)
 	return t.EndBatch()
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -154,7 +155,7 @@ func readManifest(dir, file string, to any) (name string, err error) {
 }
 
 // openTokens makes s a source of tokens if its path is a folder of them.
-func (s *source) openTokens(tokenizer string) (bool, error) {
+func (s *source) openTokens() (bool, error) {
 	if len(s.Paths) != 1 {
 		return false, nil
 	}
@@ -163,12 +164,11 @@ func (s *source) openTokens(tokenizer string) (bool, error) {
 	if f == nil || err != nil {
 		return false, err
 	}
-	switch {
-	case !f.Complete:
+	if !f.Complete {
 		return false, fault.Dataf("data: %s: its tokens are not complete: want `pleach data tokenize` to end", dir)
-	case f.Tokenizer != tokenizer:
-		return false, fault.Configf("data: %s: its tokens are of another tokenizer than the model's: got %s, want %s",
-			dir, f.Tokenizer, tokenizer)
+	}
+	if err := f.Options.agree(&s.Source, dir); err != nil {
+		return false, err
 	}
 	s.Field, s.ID, s.Mask, s.Format = f.Options.Field, f.Options.ID, f.Options.Mask, f.Options.Format
 	s.Damaged = f.Options.Damaged
@@ -187,16 +187,52 @@ func (s *source) openTokens(tokenizer string) (bool, error) {
 	if len(f.Parts) != want {
 		return false, fault.Dataf("data: %s: got %d parts, want %d", filepath.Join(dir, tokensName), len(f.Parts), want)
 	}
-	s.parts = &parts{dir: dir, parts: f.Parts}
-	s.skipped, s.examples = f.Skipped, f.Examples
+	s.parts = &parts{dir: dir, tokenizer: f.Tokenizer, parts: f.Parts}
+	s.skipped, s.examples = map[string]int64{}, map[string]string{}
+	maps.Copy(s.skipped, f.Skipped)
+	maps.Copy(s.examples, f.Examples)
 	return true, nil
+}
+
+// agree refuses a source of tokens that says something else than they are made with.
+func (o *tokenOptions) agree(src *Source, dir string) error {
+	for _, opt := range []struct{ name, got, want string }{
+		{"field", src.Field, o.Field}, {"id", src.ID, o.ID}, {"mask", src.Mask, o.Mask}, {"format", src.Format, o.Format},
+	} {
+		if opt.got != "" && opt.got != opt.want {
+			return fault.Configf("data: %s: its tokens are made with %s %q: got %q, want the same or none",
+				dir, opt.name, opt.want, opt.got)
+		}
+	}
+	if src.Rows {
+		return fault.Configf("data: %s: it holds documents as ids, and no ready rows: want no rows: true", dir)
+	}
+	if src.Damaged > 0 && src.Damaged != o.Damaged {
+		return fault.Configf("data: %s: its tokens are made with %d damaged documents allowed: got %d, want the same or none",
+			dir, o.Damaged, src.Damaged)
+	}
+	return nil
+}
+
+// checkTokenizer refuses tokens and rows of another tokenizer than the model's.
+func (s *source) checkTokenizer(tokenizer string) error {
+	switch {
+	case s.parts != nil && s.parts.tokenizer != tokenizer:
+		return fault.Configf("data: %s: its tokens are of another tokenizer than the model's: got %s, want %s",
+			s.parts.dir, s.parts.tokenizer, firstOf(tokenizer, "one"))
+	case s.packed != nil && tokenizer != "" && s.packed.Fingerprint.Tokenizer != tokenizer:
+		return fault.Configf("data: %s: its rows are of another tokenizer than the model's: got %s, want %s",
+			s.packed.dir, firstOf(s.packed.Fingerprint.Tokenizer, "none"), tokenizer)
+	}
+	return nil
 }
 
 // parts is the tokens of a source. Its tables are on the shelf of the source, by
 // the number of the part.
 type parts struct {
-	dir   string
-	parts []tokenPart
+	dir       string
+	tokenizer string
+	parts     []tokenPart
 }
 
 // tokens is how many ids the documents have in a run, with the special ones. Those
@@ -275,7 +311,7 @@ func (s *source) findPart(refs []ref, part int32, base, lo, hi int64, b *table.B
 		at, err := strconv.ParseInt(string(b.Columns[colAt].Text(i)), 10, 64)
 		n, err2 := strconv.ParseInt(string(b.Columns[colBytes].Text(i)), 10, 64)
 		if err = errors.Join(err, err2); err != nil {
-			return nil, fault.Dataf("data: %s: row %d: %w", partName(int(part)), first+int64(i), err)
+			return nil, s.badToken(ref{file: part, off: first + int64(i)}, "%w", err)
 		}
 		if lo <= at && at < hi {
 			refs = append(refs, ref{file: part, off: first + int64(i), n: n})
@@ -286,18 +322,13 @@ func (s *source) findPart(refs []ref, part int32, base, lo, hi int64, b *table.B
 
 // token reads a document of a source of tokens.
 func (s *source) token(r ref, c *scratch) (Document, reason, error) {
-	t, err := s.tables.take(s, r.file)
-	if err != nil {
-		return Document{}, none, err
-	}
-	defer s.tables.give(t)
-	w := c.rowsOf(s)
-	if !w.has(r.file, r.off) {
+	w, err := s.hold(r.file, r.off, c, func(w *rows, t *shelved) error {
 		lo, hi := t.around(r.off)
 		_, what := tokenFields()
-		if err := w.read(t, lo, hi, what); err != nil {
-			return Document{}, none, err
-		}
+		return w.read(t, lo, hi, what)
+	})
+	if err != nil {
+		return Document{}, none, err
 	}
 	k := int(r.off - w.lo)
 	columns := w.batch.Columns
@@ -310,7 +341,7 @@ func (s *source) token(r ref, c *scratch) (Document, reason, error) {
 				return d, q, nil
 			}
 		}
-		return d, none, fault.Dataf("data: %s: row %d: got %q", partName(int(r.file)), r.off, why)
+		return d, none, s.badToken(r, "got %q", why)
 	}
 	lo, hi := columns[whatIDs].Row(k)
 	if d.IDs = columns[whatIDs].IDs[lo:hi:hi]; d.IDs == nil {
@@ -324,7 +355,16 @@ func (s *source) token(r ref, c *scratch) (Document, reason, error) {
 		}
 		d.Mask = c.mask
 	}
+	if !d.encoded && len(d.IDs) == 0 || d.Mask != nil && len(d.Mask) != len(d.IDs) {
+		return d, none, s.badToken(r, "got %d ids with a mask of %d entries", len(d.IDs), len(d.Mask))
+	}
 	return d, none, nil
+}
+
+// badToken is an error about a row of a part: rows are counted from 1.
+func (s *source) badToken(r ref, format string, args ...any) error {
+	name := filepath.Join(s.parts.dir, partName(int(r.file)))
+	return fault.Dataf("data: %s:%d: "+format, append([]any{name, r.off + 1}, args...)...)
 }
 
 // around is the rows of the batch that holds a row.
