@@ -10,7 +10,8 @@ import (
 )
 
 // A normalizer rewrites a text before it is split. It appends to dst; kept is
-// false if the start of s was cut off.
+// false if the start of s was cut off, or what is written for it counts as
+// standing behind the start.
 type normalizer interface {
 	normalize(dst, s []byte) (out []byte, kept bool)
 }
