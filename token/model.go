@@ -56,13 +56,14 @@ type work struct {
 }
 
 // prepare makes the tables that encoding needs beside those of the file.
-// Without spaces of its own in the text, a space stands for ▁.
+// Without spaces of its own in the text, a space stands for ▁; not if ▁ could be
+// left unknown, since what it leaves then are the bytes of the text.
 func (m *model) prepare(noSpaces bool) {
 	if m.unigram != nil {
 		return
 	}
 	mark, known := m.runes['▁']
-	if m.spaced = noSpaces && known && m.frozen == nil; m.spaced {
+	if m.spaced = noSpaces && known && mark < m.size && m.frozen == nil; m.spaced {
 		m.first[' '] = mark
 	}
 	m.window, m.split = window, onePiece
@@ -82,6 +83,13 @@ func (m *model) prepare(noSpaces bool) {
 	if wrong, ok := m.runes[utf8.RuneError]; ok && m.piece { // a byte that is not UTF-8
 		for b := utf8.RuneSelf; b < len(sym); b++ {
 			sym[b] = wrong
+		}
+	}
+	if m.frozen != nil {
+		for b := range sym {
+			if n, frozen := m.frozen.longest([]byte{byte(b)}); n > 0 {
+				sym[b] = frozen
+			}
 		}
 	}
 	m.pairs = new([1 << 16]uint64)

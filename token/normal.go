@@ -10,7 +10,8 @@ import (
 )
 
 // A normalizer rewrites a text before it is split. It appends to dst; kept is
-// false if the start of s was cut off.
+// false if the start of s was cut off, or what is written for it counts as
+// standing behind the start.
 type normalizer interface {
 	normalize(dst, s []byte) (out []byte, kept bool)
 }
@@ -29,7 +30,7 @@ func (p prepend) normalize(dst, s []byte) ([]byte, bool) {
 type replace struct{ from, to []byte }
 
 func (r replace) normalize(dst, s []byte) ([]byte, bool) {
-	kept := len(r.to) > 0 || !bytes.HasPrefix(s, r.from)
+	kept := !bytes.HasPrefix(s, r.from) || replacesFirst(r.from, r.to)
 	for {
 		i := bytes.Index(s, r.from)
 		if i < 0 {
@@ -39,6 +40,10 @@ func (r replace) normalize(dst, s []byte) ([]byte, bool) {
 		s = s[i+len(r.from):]
 	}
 }
+
+// replacesFirst reports whether to, written for the start of a text, counts as
+// its start: the reference takes it for the last character that it replaces.
+func replacesFirst(start, to []byte) bool { return len(to) > 0 && utf8.RuneCount(start) <= 1 }
 
 // replacePattern puts a text in the place of every match.
 type replacePattern struct {
@@ -58,7 +63,7 @@ func (r replacePattern) normalize(dst, s []byte) ([]byte, bool) {
 			dst = append(dst, s[sp.start:sp.end]...)
 			continue
 		}
-		kept = kept && !(sp.start == 0 && len(r.to) == 0)
+		kept = kept && (sp.start > 0 || replacesFirst(s[:sp.end], r.to))
 		dst = append(dst, r.to...)
 	}
 	return dst, kept

@@ -77,7 +77,7 @@ func (p *pipeline) encode(w *work, dst []int32, s []byte) []int32 {
 // Differs: the reference knows where in the original text each piece comes
 // from. Here a piece is the first one if nothing stands in front of it, which
 // is not the same if a normalizer makes several characters of the first one
-// and an added token takes some of them.
+// and an added token, a splitter or another normalizer takes some of them.
 func (p *pipeline) cook(w *work, dst []int32, s []byte, first bool) []int32 {
 	for i, n := range p.norms {
 		var kept bool

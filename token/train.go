@@ -73,6 +73,7 @@ var splits = []struct{ name, pattern string }{
 	{"gpt2", patternGPT2},
 	{"llama3", patternLlama3},
 	{"qwen2", patternQwen2},
+	{"o200k", patternO200k},
 }
 
 // Splits is the names for [TrainOptions.Split].

@@ -139,3 +139,45 @@ func (spaceSplitter) count(t *wordTable, text []byte) {
 }
 
 func (spaceSplitter) cut(text []byte) int { return bytes.LastIndexByte(text, ' ') }
+
+// TestCutsBetweenWords: a document can be counted in two parts wherever a
+// splitter cuts it, for every pattern of [Splits].
+func TestCutsBetweenWords(t *testing.T) {
+	docs := hardStrings(t)
+	for _, alphabet := range []string{"aB 's 'LL1.\n", "aÉ\u0301 日ǅʰ/  ", "z Z\t\u3000-ſ"} {
+		for i := range 60 {
+			s := longText(alphabet, 400)
+			docs = append(docs, []byte(s[strings.IndexAny(s[i:], " ")+i:]))
+		}
+	}
+	for _, split := range Splits() {
+		o := TrainOptions{Split: split}
+		s := o.splitter()().(patternSplitter)
+		words := func(text []byte) (out []string) {
+			for i := 0; i < len(text); {
+				end := s.scan(s.classes, text, i)
+				out = append(out, string(text[i:end]))
+				i = end
+			}
+			return out
+		}
+		cuts := 0
+		for _, doc := range docs {
+			whole := words(doc)
+			for end := len(doc); end > 0; {
+				k := s.cut(doc[:end])
+				if k == 0 {
+					break
+				}
+				cuts++
+				if got := append(words(doc[:k]), words(doc[k:])...); !slices.Equal(got, whole) {
+					t.Fatalf("%s: %q cut at %d: got %q, want %q", split, doc, k, got, whole)
+				}
+				end = k
+			}
+		}
+		if cuts < 2000 {
+			t.Errorf("%s: %d cuts, want 2000 or more", split, cuts)
+		}
+	}
+}

@@ -80,7 +80,7 @@ func TestTrainErrors(t *testing.T) {
 		{
 			TrainOptions{Size: 300, Split: "gpt4"},
 			fault.Config,
-			`token: training: split: got "gpt4", want one of gpt2, llama3, qwen2`,
+			`token: training: split: got "gpt4", want one of gpt2, llama3, qwen2, o200k`,
 		},
 		{
 			TrainOptions{Size: 300, MaxMemory: 1000},

@@ -26,7 +26,7 @@ def byte_level(split, size, least, specials, docs):
     tok = Tokenizer(models.BPE())
     tok.pre_tokenizer = pre.ByteLevel(add_prefix_space=False)
     if split != "gpt2":
-        expr = {"llama3": golden.LLAMA3, "qwen2": golden.QWEN2}[split]
+        expr = {"llama3": golden.LLAMA3, "qwen2": golden.QWEN2, "o200k": golden.O200K}[split]
         tok.pre_tokenizer = pre.Sequence([pre.Split(Regex(expr), "isolated"), pre.ByteLevel(add_prefix_space=False, use_regex=False)])
     tok.train_from_iterator(docs, trainers.BpeTrainer(
         vocab_size=size, min_frequency=least, special_tokens=specials,
@@ -58,6 +58,7 @@ if __name__ == "__main__":
         byte_level("llama3", 900, 2, ["<s>", "the", "</s>"], DOCS),
         byte_level("qwen2", 700, 3, ["<|endoftext|>", "<|im_start|>"], DOCS),
         byte_level("gpt2", 600, 1, ["<|endoftext|>"], aaa),
+        byte_level("o200k", 800, 2, ["<|endoftext|>"], DOCS),
         pieces(900, 0.98, True, True, []),
         pieces(2000, 1.0, False, True, ["<mask>", "hedge"]),
         pieces(1000, 0.99, False, False, ["[R]"]),
