@@ -59,38 +59,65 @@ type ref struct {
 }
 
 // scratch is memory that one reader of documents uses again and again, and the
-// file it has open.
+// files it has open.
 type scratch struct {
 	raw, text []byte
 	ids       []int32
 	mask      []uint8
-	open      object
-	file      *file // that is open
+	open      []openFile // used last first
 	rows      map[*source]*rows
 	clock     *clock
 }
 
+// openFile is a file that a reader has open.
+type openFile struct {
+	file *file
+	object
+}
+
+// filesOpen is how many files a reader keeps open: sources of a mixture are read in
+// turn.
+const filesOpen = 3
+
 func (c *scratch) close() {
-	if c.open != nil {
-		c.open.Close()
+	for _, o := range c.open {
+		o.Close()
 	}
-	c.open, c.file = nil, nil
+	c.open = nil
+}
+
+// opened is a file of a source, open until others are used.
+func (c *scratch) opened(s *source, f *file) (object, error) {
+	i := slices.IndexFunc(c.open, func(o openFile) bool { return o.file == f })
+	if i < 0 {
+		o, err := s.open(f)
+		if err != nil {
+			return nil, err
+		}
+		if i = len(c.open); i < filesOpen {
+			c.open = append(c.open, openFile{})
+		} else {
+			i--
+			c.open[i].Close()
+		}
+		c.open[i] = openFile{f, o}
+	}
+	used := c.open[i]
+	copy(c.open[1:i+1], c.open[:i])
+	c.open[0] = used
+	return used, nil
 }
 
 // raw is the bytes of a document; they are valid until the next call.
 func (s *source) raw(r ref, c *scratch) ([]byte, error) {
 	defer c.clock.enter(c.clock.enter(Reading))
 	f := &s.files[r.file]
-	if c.file != f || c.open == nil {
-		c.close()
-		o, err := s.open(f)
-		if err != nil {
-			return nil, err
-		}
-		c.open, c.file = o, f
+	o, err := c.opened(s, f)
+	if err != nil {
+		return nil, err
 	}
 	c.raw = slices.Grow(c.raw[:0], int(r.n))[:r.n]
-	err := readAt(c.open, f.name, c.raw, r.off)
+	err = readAt(o, f.name, c.raw, r.off)
 	if f.packed != frame.None && isDamage(err) {
 		err = &damage{err}
 	}

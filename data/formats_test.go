@@ -525,3 +525,33 @@ func TestBlocksInHand(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesOpen: a reader keeps few files open, those it used last, and closes the
+// others and all of them in the end.
+func TestFilesOpen(t *testing.T) {
+	names := map[string]string{}
+	for i := range 6 {
+		names[fmt.Sprint(i, ".txt")] = fmt.Sprint("text ", i)
+	}
+	s, err := newSource(Source{Paths: []string{write(t, names)}}, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c scratch
+	for step, i := range []int{0, 1, 0, 2, 0, 3, 4, 4, 0, 5, 1} {
+		d, why, err := s.read(ref{file: int32(i), n: 6}, &c)
+		if want := fmt.Sprint("text ", i); err != nil || why != none || string(d.Text) != want {
+			t.Fatalf("step %d: got %q, %v, %v, want %q", step, d.Text, why, err, want)
+		}
+		if len(c.open) > filesOpen || c.open[0].file != &s.files[i] {
+			t.Fatalf("step %d: got %d files open, want the one used last in front", step, len(c.open))
+		}
+	}
+	open := slices.Clone(c.open)
+	c.close()
+	for _, o := range open {
+		if _, err := o.ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s is still open: %v", o.file.name, err)
+		}
+	}
+}
