@@ -20,19 +20,6 @@ import (
 	"pleach/internal/fault"
 )
 
-// DefaultCache is the folder of the cache: PLEACH_CACHE, else pleach/objects in
-// the user's cache folder; empty where there is none.
-func DefaultCache() string {
-	if dir := os.Getenv("PLEACH_CACHE"); dir != "" {
-		return dir
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "pleach", "objects")
-}
-
 // diskCache keeps chunks as files in one folder, which several processes may
 // share. A file is
 //

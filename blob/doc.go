@@ -16,7 +16,7 @@
 //		return err
 //	})
 //
-//	r := blob.NewRemote(blob.Options{Hub: blob.HubFromEnv(), Cache: blob.DefaultCache()})
+//	r := blob.NewRemote(blob.Options{Hub: blob.HubFromEnv(), Cache: "cache"})
 //	objs, err := r.List(ctx, "hf://datasets/org/name@main/data/*.parquet")
 //	f, err := r.Open(ctx, objs[0])
 //	n, err := f.ReadAt(b, off)

@@ -5,6 +5,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"iter"
 	"maps"
@@ -243,7 +244,7 @@ func (s *source) bad(r ref, off int64, format string, args ...any) error {
 func Documents(src Source) iter.Seq2[Document, error] {
 	return func(yield func(Document, error) bool) {
 		if src.Rows {
-			src.Rows, src.Format = false, firstOf(src.Format, formatJSONL)
+			src.Rows, src.Format = false, cmp.Or(src.Format, formatJSONL)
 		}
 		s, err := newSource(src, 1, 0)
 		if err == nil && s.parts != nil {

@@ -4,6 +4,7 @@
 package data
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
@@ -139,7 +140,7 @@ func (g *gathered) look(files []file, s store, f found, src *Source) ([]file, er
 			it.print = []byte(f.tag)
 			want := src.formatFor(it.format)
 			if is := it.format; want == "" || is == want || want == formatLines && is == formatText {
-				it.format = firstOf(want, is)
+				it.format = cmp.Or(want, is)
 				return append(files, it), nil
 			}
 			g.skip(f.name, "other format")
@@ -164,13 +165,6 @@ func (g *gathered) look(files []file, s store, f found, src *Source) ([]file, er
 		return nil, err
 	}
 	return append(files, it), nil
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // head is the first bytes of a file, as they are stored and as they are read.

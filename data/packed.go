@@ -4,6 +4,7 @@
 package data
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,14 +160,7 @@ func writePart(ctx context.Context, l *Loader, store *blob.Dir, m *rowsManifest,
 	if m.Rows, m.Ended = m.Rows+wrote, ended; wrote == rowsInPart {
 		m.Next = l.State()
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
-		return ended, err
-	}
-	return ended, store.Write(rowsName, func(f io.Writer) error {
-		_, err := f.Write(b)
-		return err
-	})
+	return ended, writeManifest(store, rowsName, m)
 }
 
 func writeBatch(l *Loader, w *table.Writer, n int) (ended bool, err error) {
@@ -186,9 +180,10 @@ func writeBatch(l *Loader, w *table.Writer, n int) (ended bool, err error) {
 		var columns [rowNames][]int32
 		var names []string
 		for _, d := range r.Docs {
-			for c, v := range map[int]int{rowFrom: d.From, rowTo: d.To, rowOffset: d.Offset, rowSource: d.Source} {
-				columns[c] = append(columns[c], int32(v))
-			}
+			columns[rowFrom] = append(columns[rowFrom], int32(d.From))
+			columns[rowTo] = append(columns[rowTo], int32(d.To))
+			columns[rowOffset] = append(columns[rowOffset], int32(d.Offset))
+			columns[rowSource] = append(columns[rowSource], int32(d.Source))
 			names = append(names, d.ID)
 		}
 		for c := rowFrom; c < rowNames; c++ {
@@ -234,7 +229,7 @@ func (s *source) openRows() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	s.size, s.Field, s.Format = size, firstOf(s.Field, "text"), firstOf(s.Format, formatJSONL) // as sources of rows have them
+	s.size, s.Field, s.Format = size, cmp.Or(s.Field, "text"), cmp.Or(s.Format, formatJSONL) // as sources of rows have them
 	s.files = []file{{
 		found: found{name: s.Paths[0], rel: filepath.Base(s.Paths[0])}, size: size, format: formatArrow, print: b,
 		lines: &lineIndex{}, shape: &shape{},

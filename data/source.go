@@ -4,6 +4,7 @@
 package data
 
 import (
+	"cmp"
 	"math"
 	"path/filepath"
 	"slices"
@@ -141,7 +142,7 @@ func (s *source) openFiles() error {
 	if tokens, err := s.openTokens(); tokens || err != nil {
 		return err
 	}
-	s.Field = firstOf(s.Field, "text")
+	s.Field = cmp.Or(s.Field, "text")
 	if err := s.refuseFolder(); err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func (s *source) openFiles() error {
 	s.files, s.size = g.files, g.size
 	s.skipped, s.examples = g.skipped, g.examples
 	if s.Rows && !slices.ContainsFunc(s.files, func(f file) bool { return isTable(f.format) }) {
-		s.Format = firstOf(s.Format, formatJSONL)
+		s.Format = cmp.Or(s.Format, formatJSONL)
 	}
 	return nil
 }

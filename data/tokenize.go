@@ -6,7 +6,6 @@ package data
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"io"
 	"maps"
 	"os"
@@ -35,9 +34,10 @@ type Tokenized struct {
 // do not matter and may change; the tokenizer and the files are recorded.
 //
 // Parts that are there already, of the same files and tokenizer, are kept, up to the
-// first that cannot be opened: a killed Tokenize goes on. A folder with others is refused. Processors work on chunks of
-// their own; the files do not depend on how many there are. progress may be nil; it
-// is called from time to time, by one goroutine at a time.
+// first that cannot be opened: a killed Tokenize goes on. A folder with others is
+// refused. Processors work on chunks of their own; the files do not depend on how
+// many there are. progress may be nil; it is called from time to time, by one
+// goroutine at a time.
 func Tokenize(ctx context.Context, spec Spec, enc Encoder, out string, progress func(Tokenized)) error {
 	named, err := unique(spec.Sources)
 	if err != nil {
@@ -172,16 +172,7 @@ func (p *tokenPart) skip(why string, n int64) {
 	p.Skipped[why] += n
 }
 
-func (w *tokenizing) record() error {
-	b, err := json.MarshalIndent(w.about, "", "  ")
-	if err != nil {
-		return err
-	}
-	return w.dir.Write(tokensName, func(f io.Writer) error {
-		_, err := f.Write(append(b, '\n'))
-		return err
-	})
-}
+func (w *tokenizing) record() error { return writeManifest(w.dir, tokensName, w.about) }
 
 // chunk is the documents that stand in a MiB of the source, as ids.
 type chunk struct {

@@ -4,14 +4,17 @@
 package data
 
 import (
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"pleach/blob"
 	"pleach/data/frame"
 	"pleach/data/table"
 	"pleach/internal/fault"
@@ -154,6 +157,18 @@ func readManifest(dir, file string, to any) (name string, err error) {
 	return name, nil
 }
 
+// writeManifest writes what readManifest reads.
+func writeManifest(store *blob.Dir, file string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return store.Write(file, func(f io.Writer) error {
+		_, err := f.Write(append(b, '\n'))
+		return err
+	})
+}
+
 // openTokens makes s a source of tokens if its path is a folder of them.
 func (s *source) openTokens() (bool, error) {
 	if len(s.Paths) != 1 {
@@ -219,10 +234,10 @@ func (s *source) checkTokenizer(tokenizer string) error {
 	switch {
 	case s.parts != nil && s.parts.tokenizer != tokenizer:
 		return fault.Configf("data: %s: its tokens are of another tokenizer than the model's: got %s, want %s",
-			s.parts.dir, s.parts.tokenizer, firstOf(tokenizer, "one"))
+			s.parts.dir, s.parts.tokenizer, cmp.Or(tokenizer, "one"))
 	case s.packed != nil && tokenizer != "" && s.packed.Fingerprint.Tokenizer != tokenizer:
 		return fault.Configf("data: %s: its rows are of another tokenizer than the model's: got %s, want %s",
-			s.packed.dir, firstOf(s.packed.Fingerprint.Tokenizer, "none"), tokenizer)
+			s.packed.dir, cmp.Or(s.packed.Fingerprint.Tokenizer, "none"), tokenizer)
 	}
 	return nil
 }

@@ -93,8 +93,7 @@ func (o *documentArgs) openFiles(c *cobra.Command, paths []string) (_ *documents
 	if o.sequence == 0 {
 		found.spec.Sequence = 4096
 	}
-	warn := func(message string) { fmt.Fprintln(c.ErrOrStderr(), "warning:", message) }
-	if found.reach, err = newReach(c.Context(), warn); err != nil {
+	if found.reach, err = newReach(c.Context(), c.ErrOrStderr()); err != nil {
 		return nil, err
 	}
 	defer func() {

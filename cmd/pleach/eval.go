@@ -170,7 +170,7 @@ func (o *measuring) measure(
 	show := newMeter(c.ErrOrStderr())
 	defer show.erase()
 	began := time.Now()
-	from, err := newReach(c.Context(), func(message string) { fmt.Fprintln(c.ErrOrStderr(), message) })
+	from, err := newReach(c.Context(), c.ErrOrStderr())
 	if err != nil {
 		return measured{}, err
 	}

@@ -64,7 +64,7 @@ func (s *starter) run(ctx context.Context, paths []string) error {
 	if _, err := os.Stat(file); err == nil {
 		return fault.Configf("%s is there already: want another --out", file)
 	}
-	from, err := newReach(ctx, func(message string) { fmt.Fprintln(s.w, message) })
+	from, err := newReach(ctx, s.w)
 	if err != nil {
 		return err
 	}

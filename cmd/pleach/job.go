@@ -83,7 +83,7 @@ func prepareSteps(
 	ctx context.Context, r *config.Recipe, steps func(p *prepared) []func() error,
 ) (_ *prepared, err error) {
 	p := &prepared{recipe: r}
-	if p.reach, err = newReach(ctx, func(message string) { fmt.Fprintln(os.Stderr, "warning:", message) }); err != nil {
+	if p.reach, err = newReach(ctx, os.Stderr); err != nil {
 		return nil, err
 	}
 	defer func() {

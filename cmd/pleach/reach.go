@@ -5,6 +5,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -18,10 +20,10 @@ type reach struct {
 	stop func() bool
 }
 
-// newReach makes a reach; the end of ctx ends what it waits for. warn is told what
-// does not stop reading.
-func newReach(ctx context.Context, warn func(string)) (*reach, error) {
-	remote, err := newRemote(warn)
+// newReach makes a reach; the end of ctx ends what it waits for. What does not stop
+// reading is said on w.
+func newReach(ctx context.Context, w io.Writer) (*reach, error) {
+	remote, err := newRemote(func(message string) { fmt.Fprintln(w, "warning:", message) })
 	if err != nil {
 		return nil, err
 	}

@@ -39,10 +39,10 @@ func drivers() []blob.Driver {
 	return []blob.Driver{amazon(), google(), microsoft()}
 }
 
-// newRemote reads objects with the cache of this user: PLEACH_CACHE is its
-// folder, PLEACH_CACHE_LIMIT how much it may hold, 0 for none.
+// newRemote reads objects with the cache of this user; PLEACH_CACHE_LIMIT is how
+// much it may hold, 0 for none.
 func newRemote(warn func(string)) (*blob.Remote, error) {
-	o := blob.Options{Drivers: drivers(), Hub: blob.HubFromEnv(), Cache: blob.DefaultCache(), Warn: warn}
+	o := blob.Options{Drivers: drivers(), Hub: blob.HubFromEnv(), Cache: cacheFolder("objects"), Warn: warn}
 	if s := os.Getenv("PLEACH_CACHE_LIMIT"); s != "" {
 		n, err := unit.Parse[unit.Bytes](s)
 		if err != nil {

@@ -191,7 +191,7 @@ func (o *vocabulary) checkSize(c *cobra.Command, least int, what string) error {
 func (o *vocabulary) train(c *cobra.Command, files []string) (*token.Tokenizer, error) {
 	show := newMeter(c.ErrOrStderr())
 	defer show.erase()
-	from, err := newReach(c.Context(), func(message string) { fmt.Fprintln(c.ErrOrStderr(), message) })
+	from, err := newReach(c.Context(), c.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}
