@@ -20,6 +20,8 @@ import tokenizers
 from sentencepiece import sentencepiece_model_pb2 as pb
 from tokenizers import Tokenizer, normalizers
 
+from ranges import show
+
 ALL = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
@@ -64,25 +66,6 @@ assert indic("\u0915" + MARK) == "X"
 linkers = [c for c in INDIC if c in joined and indic("\u0915" + chr(c) + "\u0915" + MARK) == "X" + chr(c) + "X" + MARK]
 accents = normalizers.StripAccents().normalize_str
 marks = [c for c in ALL if accents("a" + chr(c)) == "a"]
-
-
-def ranges(codes):
-    out = []
-    for c in codes:
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
-
-
-def show(name, doc, codes):
-    print(f"// {name} {doc}: {len(codes)} code points.")
-    print(f"var {name} = [...]uint32{{")
-    r = ranges(codes)
-    for i in range(0, len(r), 6):
-        print("\t" + " ".join(f"0x{a:x}, 0x{b:x}," for a, b in r[i:i + 6]))
-    print("}\n")
 
 
 print(f"""// SPDX-FileCopyrightText: 2026 The pleach authors

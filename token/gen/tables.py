@@ -11,6 +11,8 @@ import unicodedata
 import tokenizers
 from tokenizers import Regex, normalizers, pre_tokenizers as pre
 
+from ranges import ranges, show
+
 ALL = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 
 
@@ -28,25 +30,6 @@ def isolated(splitter):
 
 def joined(splitter):
     return lambda c: len(splitter.pre_tokenize_str("a" + c + "a")) == 1
-
-
-def ranges(codes):
-    out = []
-    for c in codes:
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
-
-
-def show(name, doc, codes):
-    print(f"// {name} {doc}: {len(codes)} code points.")
-    print(f"var {name} = [...]uint32{{")
-    r = ranges(codes)
-    for i in range(0, len(r), 6):
-        print("\t" + " ".join(f"0x{a:x}, 0x{b:x}," for a, b in r[i:i + 6]))
-    print("}\n")
 
 
 def lower():
