@@ -19,7 +19,7 @@ import (
 const order = `
 # Small shared types; every room may use them.
 NONE
-< internal/unit, internal/rng, internal/fault, internal/invariant, internal/strictjson
+< internal/unit, internal/rng, internal/fault, internal/invariant, internal/strictjson, internal/yaml11
 < BASE;
 
 # Helpers of tests and of this check: no product code may import them.
@@ -48,7 +48,10 @@ engine, mesh < engine/pjrt;
 # directory with a training folder, so it is written in the model's words.
 blob, token, template, data/table, data/frame < data < corpus;
 model, weights, mesh < ckpt;
-weights, kernel < merge;
+half, kernel < merge/method < merge/compat;
+token < merge/vocab;
+weights, kernel < merge/compare;
+internal/yaml11, weights, merge/compat, merge/vocab < merge;
 
 # Whole jobs. A plan asks through the contract what an engine would allocate.
 config, engine, model, optim, mesh < plan;
@@ -58,7 +61,7 @@ engine, model, weights, token < infer;
 infer, data, template, track < eval;
 
 # The only place that names concrete engines, stores and sinks.
-train, infer, eval, corpus, merge, plan, launch, engine/cpu, engine/pjrt < cmd/pleach;
+train, infer, eval, corpus, merge, merge/compare, plan, launch, engine/cpu, engine/pjrt < cmd/pleach;
 
 # The experiment of docs/converging.md runs the program, and reads what it wrote.
 corpus, track < bench/converging;

@@ -45,6 +45,11 @@ func New(seed uint64, purpose string) Stream {
 	return Stream{[2]uint32{uint32(seed), uint32(seed >> 32)}, uint32(h >> 32), uint32(h)}
 }
 
+// Keyed is the stream of a key that its user made. Block(i) is Philox with this key
+// and the counter i mod 2³², i/2³², 0, 0. No stream of New has the same numbers but
+// by a collision.
+func Keyed(key [2]uint32) Stream { return Stream{key: key} }
+
 // Block is words 4i to 4i+3 of the stream.
 func (s Stream) Block(i uint64) [4]uint32 {
 	return Philox(s.key, [4]uint32{uint32(i), uint32(i >> 32), s.lo, s.hi})
