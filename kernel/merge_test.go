@@ -426,13 +426,13 @@ func testCollect(t *testing.T, l Level) {
 	b := newBench(t, l)
 	limits := []uint32{0, 1, math.Float32bits(0.5), math.Float32bits(1), infinity, magnitude, 1 << 31, 1<<32 - 1}
 	b.eachLength(func(n int) {
-		x := b.odd(n)
+		x, dst := b.odd(n), b.uint32s(n)
 		for _, lo := range limits {
 			for _, hi := range limits {
 				if n > 257 && (lo != limits[2] || hi != limits[3]) {
 					continue
 				}
-				checkCollect(t, l, b.uint32s(n), x, lo, hi)
+				checkCollect(t, l, dst, x, lo, hi)
 			}
 		}
 	})

@@ -82,7 +82,7 @@ func (l Level) Largest(x []float32) float32 {
 // length of x; what is in dst[n:len(x)] means nothing afterwards.
 func (l Level) Collect(dst []uint32, x []float32, lo, hi uint32) (n, above, least, most int) {
 	dst = dst[:len(x)]
-	for l.onAMD64() && l != AVX2 && len(x) >= lanes {
+	for l != Portable && len(x) >= lanes {
 		m := min(whole(len(x)), piece)
 		var c [3*lanes + 1]uint32
 		atCollect(l, &dst[n], &x[0], m, &c[0], lo, hi)

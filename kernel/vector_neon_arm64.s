@@ -60,7 +60,75 @@ DATA number<>+204(SB)/4, $0x00001000
 DATA number<>+208(SB)/4, $0x00002000
 DATA number<>+212(SB)/4, $0x00004000
 DATA number<>+216(SB)/4, $0x00008000
-GLOBL number<>(SB), RODATA|NOPTR, $220
+DATA number<>+220(SB)/4, $0x00000101
+DATA number<>+224(SB)/4, $0x00000102
+DATA number<>+228(SB)/4, $0x00000104
+DATA number<>+232(SB)/4, $0x00000108
+DATA number<>+236(SB)/4, $0x03020100
+DATA number<>+240(SB)/4, $0x03020100
+DATA number<>+244(SB)/4, $0x03020100
+DATA number<>+248(SB)/4, $0x03020100
+DATA number<>+252(SB)/4, $0x03020100
+DATA number<>+256(SB)/4, $0x03020100
+DATA number<>+260(SB)/4, $0x03020100
+DATA number<>+264(SB)/4, $0x03020100
+DATA number<>+268(SB)/4, $0x07060504
+DATA number<>+272(SB)/4, $0x03020100
+DATA number<>+276(SB)/4, $0x03020100
+DATA number<>+280(SB)/4, $0x03020100
+DATA number<>+284(SB)/4, $0x03020100
+DATA number<>+288(SB)/4, $0x07060504
+DATA number<>+292(SB)/4, $0x03020100
+DATA number<>+296(SB)/4, $0x03020100
+DATA number<>+300(SB)/4, $0x0b0a0908
+DATA number<>+304(SB)/4, $0x03020100
+DATA number<>+308(SB)/4, $0x03020100
+DATA number<>+312(SB)/4, $0x03020100
+DATA number<>+316(SB)/4, $0x03020100
+DATA number<>+320(SB)/4, $0x0b0a0908
+DATA number<>+324(SB)/4, $0x03020100
+DATA number<>+328(SB)/4, $0x03020100
+DATA number<>+332(SB)/4, $0x07060504
+DATA number<>+336(SB)/4, $0x0b0a0908
+DATA number<>+340(SB)/4, $0x03020100
+DATA number<>+344(SB)/4, $0x03020100
+DATA number<>+348(SB)/4, $0x03020100
+DATA number<>+352(SB)/4, $0x07060504
+DATA number<>+356(SB)/4, $0x0b0a0908
+DATA number<>+360(SB)/4, $0x03020100
+DATA number<>+364(SB)/4, $0x0f0e0d0c
+DATA number<>+368(SB)/4, $0x03020100
+DATA number<>+372(SB)/4, $0x03020100
+DATA number<>+376(SB)/4, $0x03020100
+DATA number<>+380(SB)/4, $0x03020100
+DATA number<>+384(SB)/4, $0x0f0e0d0c
+DATA number<>+388(SB)/4, $0x03020100
+DATA number<>+392(SB)/4, $0x03020100
+DATA number<>+396(SB)/4, $0x07060504
+DATA number<>+400(SB)/4, $0x0f0e0d0c
+DATA number<>+404(SB)/4, $0x03020100
+DATA number<>+408(SB)/4, $0x03020100
+DATA number<>+412(SB)/4, $0x03020100
+DATA number<>+416(SB)/4, $0x07060504
+DATA number<>+420(SB)/4, $0x0f0e0d0c
+DATA number<>+424(SB)/4, $0x03020100
+DATA number<>+428(SB)/4, $0x0b0a0908
+DATA number<>+432(SB)/4, $0x0f0e0d0c
+DATA number<>+436(SB)/4, $0x03020100
+DATA number<>+440(SB)/4, $0x03020100
+DATA number<>+444(SB)/4, $0x03020100
+DATA number<>+448(SB)/4, $0x0b0a0908
+DATA number<>+452(SB)/4, $0x0f0e0d0c
+DATA number<>+456(SB)/4, $0x03020100
+DATA number<>+460(SB)/4, $0x07060504
+DATA number<>+464(SB)/4, $0x0b0a0908
+DATA number<>+468(SB)/4, $0x0f0e0d0c
+DATA number<>+472(SB)/4, $0x03020100
+DATA number<>+476(SB)/4, $0x03020100
+DATA number<>+480(SB)/4, $0x07060504
+DATA number<>+484(SB)/4, $0x0b0a0908
+DATA number<>+488(SB)/4, $0x0f0e0d0c
+GLOBL number<>(SB), RODATA|NOPTR, $492
 
 // func addNEON(y, a, b *float32, n int)
 TEXT ·addNEON(SB), NOSPLIT, $0-32
@@ -6324,5 +6392,125 @@ loop1:
 	SUB $16, R2, R2
 	CBNZ R2, loop1
 end1:
+	RET
+
+// func collectNEON(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
+TEXT ·collectNEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD counts+24(FP), R3
+	FMOVS number<>+108(SB), F5
+	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
+	FMOVS number<>+108(SB), F6
+	WORD $0x4e0404c6 // dup v6.4s, v6.s[0]
+	FMOVS number<>+108(SB), F7
+	WORD $0x4e0404e7 // dup v7.4s, v7.s[0]
+	FMOVS number<>+100(SB), F16
+	WORD $0x4e040610 // dup v16.4s, v16.s[0]
+	FMOVS lo+32(FP), F17
+	WORD $0x4e040631 // dup v17.4s, v17.s[0]
+	FMOVS hi+36(FP), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	MOVD $number<>+220(SB), R4
+	FMOVQ (R4), F4
+	MOVD $number<>+236(SB), R5
+	MOVD R0, R7
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	FMOVQ 16(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	FMOVQ 32(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	FMOVQ 48(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	ADD $64, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F5, 0(R3)
+	FMOVQ F6, 64(R3)
+	FMOVQ F7, 128(R3)
+	SUB R7, R0, R0
+	LSR $2, R0, R0
+	MOVW R0, 192(R3)
 	RET
 

@@ -58,6 +58,9 @@ var (
 	ushr8   = armOp{0x6f380400, "ushr v%d.4s, v%d.4s, #8"}
 	cmtst   = armOp{0x4ea08c00, "cmtst v%d.4s, v%d.4s, v%d.4s"}
 	cmlt0   = armOp{0x4ea0a800, "cmlt v%d.4s, v%d.4s, #0"}
+	cmhi    = armOp{0x6ea03400, "cmhi v%d.4s, v%d.4s, v%d.4s"}
+	cmeq    = armOp{0x6ea08c00, "cmeq v%d.4s, v%d.4s, v%d.4s"}
+	tbl     = armOp{0x4e000000, "tbl v%d.16b, { v%d.16b }, v%d.16b"}
 	addv    = armOp{0x4eb1b800, "addv s%d, v%d.4s"}
 )
 
@@ -67,7 +70,7 @@ var armOps = []armOp{
 	fsqrt, shl23, rev64, dup0, fcvtl, fcvtl2,
 	and, eor, add32, fcmeq, uzp2h, uzp1s, uzp2s, umull, umull2,
 	ushr16, shll16, shll162, uxtl, uxtl2,
-	fadd64, fromF16, toF16, toF162, sub32, umax, ushr8, cmtst, cmlt0, addv,
+	fadd64, fromF16, toF16, toF162, sub32, umax, ushr8, cmtst, cmlt0, addv, cmhi, cmeq, tbl,
 }
 
 // word is the instruction on registers d, n and perhaps m.

@@ -75,6 +75,10 @@ var armKnown = map[string]uint32{
 	"cmtst v3.4s, v18.4s, v29.4s":      0x4ebd8e43,
 	"cmlt v3.4s, v18.4s, #0":           0x4ea0aa43,
 	"addv s3, v18.4s":                  0x4eb1ba43,
+	"cmhi v3.4s, v18.4s, v29.4s":       0x6ebd3643,
+	"cmeq v3.4s, v18.4s, v29.4s":       0x6ebd8e43,
+
+	"tbl v3.16b, { v18.16b }, v29.16b": 0x4e1d0243,
 }
 
 // threeRegisters reports whether an instruction reads two.

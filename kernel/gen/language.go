@@ -120,6 +120,7 @@ type isa interface {
 	across(t *text, o code, d []int, a [][]int)
 
 	philox(k *kern)
+	collect(k *kern)
 
 	copy(t *text, src, dst string)
 	add(t *text, by any, reg string)         // a number or a register

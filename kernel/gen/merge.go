@@ -123,12 +123,12 @@ var mergeFolds = []definition{
 		},
 	},
 	{
-		name: "collect", only: "AVX512",
-		doc: "dst = the bits of |x| that are above lo and below hi; 16 numbers behind them are written.\n" +
+		name: "collect",
+		doc: "dst = the bits of |x| that are above lo and below hi; numbers behind them are written, no more than n.\n" +
 			"counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo, and then the length of dst.",
 		params: join(params("*uint32", "dst"), ptrs("x"), params("int", "n"),
 			params("*uint32", "counts"), params("uint32", "lo", "hi")),
-		body: collect,
+		body: func(k *kern) { k.collect(k) },
 	},
 }
 
@@ -150,35 +150,6 @@ func lanes64(name, doc string, in []string, f func(k *kern, x []*val, lo, hi *va
 			k.storeAt("lanes", 64, hi)
 		},
 	}
-}
-
-// collect compresses a vector into its first lanes and writes all of it: the next one
-// overwrites what is too much.
-func collect(k *kern) {
-	k.local("start")
-	k.local("mask")
-	lo, hi, one := k.arg("lo"), k.arg("hi"), k.bits(1)
-	x, zero := k.hold(k.number(0)), k.number(0)
-	counts := []*val{k.hold(zero), k.hold(zero), k.hold(zero)}
-	k.same("start", "dst")
-	dst, mask := k.gpr["dst"], k.gpr["mask"]
-	k.loop("n", func() {
-		k.to(x, opAnd, k.load("x"), k.bits(magnitude))
-		k.flush()
-		t := &k.asm // 0: equal, 1: less, 6: greater, without a sign
-		t.p("\tVPCMPUD $6, Z%d, Z%d, K1\n\tVPCMPUD $1, Z%d, Z%d, K1, K1", lo.reg, x.reg, hi.reg, x.reg)
-		t.p("\tVPCOMPRESSD.Z Z%d, K1, Z31\n\tVMOVUPS Z31, (%s)", x.reg, dst)
-		t.p("\tKMOVW K1, %[1]s\n\tPOPCNTL %[1]s, %[1]s\n\tLEAQ (%[2]s)(%[1]s*4), %[2]s", mask, dst)
-		for i, c := range []struct{ predicate, to int }{{6, hi.reg}, {0, hi.reg}, {0, lo.reg}} {
-			t.p("\tVPCMPUD $%d, Z%d, Z%d, K%d", c.predicate, c.to, x.reg, 2+i)
-			t.p("\tVPADDD Z%d, Z%d, K%d, Z%d", one.reg, counts[i].reg, 2+i, counts[i].reg)
-		}
-	})
-	for i, c := range counts {
-		k.storeAt("counts", 64*i, c)
-	}
-	k.flush()
-	k.asm.p("\tSUBQ %[1]s, %[2]s\n\tSHRQ $2, %[2]s\n\tMOVL %[2]s, 192(%[3]s)", k.gpr["start"], dst, k.gpr["counts"])
 }
 
 // eachBit is n numbers in memory of one bit each, from bit first on.
