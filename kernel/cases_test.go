@@ -258,7 +258,9 @@ func mergeCases(l Level) []kernelCase {
 	Portable.RandomBelow(keep, rng.New(3, "cases"), 0, n, 1<<23)
 	Portable.Narrow16F(h, x)
 	below := make([]uint64, (n+63)/64)
-	c := func(name string, out [][]float32, call func()) kernelCase { return kernelCase{name, n, 0, out, call} }
+	c := func(name string, out [][]float32, call func()) kernelCase {
+		return kernelCase{name, n, 0, out, call}
+	}
 	sum := func(name string, f func() float64) kernelCase {
 		sums := make([]float32, 2)
 		return c(name, [][]float32{sums}, func() {
@@ -280,7 +282,9 @@ func mergeCases(l Level) []kernelCase {
 		sum("SumAbs64", func() float64 { return l.SumAbs64(x) }),
 		sum("Largest", func() float64 { return float64(l.Largest(x)) }),
 		c("RandomWords", [][]float32{asFloats(words)}, func() { l.RandomWords(words, rng.New(4, "cases"), 5) }),
-		c("RandomBelow", [][]float32{asFloats(below)}, func() { l.RandomBelow(below, rng.New(5, "cases"), 64, n, 1<<23) }),
+		c("RandomBelow", [][]float32{asFloats(below)}, func() {
+			l.RandomBelow(below, rng.New(5, "cases"), 64, n, 1<<23)
+		}),
 		c("Widen16F", [][]float32{y}, func() { l.Widen16F(y, h) }),
 		c("Narrow16F", [][]float32{acc[:n/2]}, func() { l.Narrow16F(halves(acc[:n/2]), x) }),
 		c("Collect", [][]float32{sums}, func() {

@@ -254,8 +254,10 @@ func testSums64(t *testing.T, l Level) {
 		for i := range x { // sizes that show the order
 			x[i] = float32(math.Ldexp(float64(x[i]), b.IntN(60)-30))
 		}
-		equal(t, "Dot64 "+shape(n), l.Dot64(x, y), inLanes(n, func(i int) float64 { return float64(x[i]) * float64(y[i]) }))
-		equal(t, "SumAbs64 "+shape(n), l.SumAbs64(x), inLanes(n, func(i int) float64 { return math.Abs(float64(x[i])) }))
+		dot := inLanes(n, func(i int) float64 { return float64(x[i]) * float64(y[i]) })
+		equal(t, "Dot64 "+shape(n), l.Dot64(x, y), dot)
+		sum := inLanes(n, func(i int) float64 { return math.Abs(float64(x[i])) })
+		equal(t, "SumAbs64 "+shape(n), l.SumAbs64(x), sum)
 	})
 	x := []float32{1, float32(math.Inf(-1)), 2}
 	equal(t, "an infinite sum", l.SumAbs64(x), math.Inf(1))
@@ -282,7 +284,8 @@ func testLargest(t *testing.T, l Level) {
 		}
 		x[b.IntN(n)] = -1e30
 		equal(t, "a negative one", l.Largest(x), 1e30)
-		for _, v := range []float32{float32(math.NaN()), negInf(), float32(math.Inf(1)), math.Float32frombits(0xff800001)} {
+		nan, signalling := float32(math.NaN()), math.Float32frombits(0xff800001)
+		for _, v := range []float32{nan, signalling, negInf(), -negInf()} {
 			y := slices.Clone(x)
 			y[b.IntN(n)] = v
 			if got := l.Largest(y); got == got {

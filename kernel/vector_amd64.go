@@ -795,8 +795,9 @@ func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
 	belowAVX512(bits, w, n, c)
 }
 
-// atCollect: dst = the bits of |x| that are above lo and below hi; numbers behind them are written, no more than n.
-// counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo, and then the length of dst.
+// atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.
+// counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo,
+// and then the length of dst.
 func atCollect(l Level, dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32) {
 	if l == AVX2 {
 		collectAVX2(dst, x, n, counts, lo, hi)

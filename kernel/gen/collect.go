@@ -40,20 +40,22 @@ func collected(k *kern) {
 		k.gpr["start"], k.gpr["dst"], k.gpr["counts"], countAll)
 }
 
+// AVX-512 has an instruction that collects lanes. To memory it is slow on some processors.
 func (s isaAVX512) collect(k *kern) {
-	const x, above, most, least, sign, lo, hi, one, moved = 0, 1, 2, 3, 4, 5, 6, 7, 8
+	const x, above, most, least, abs, lo, hi, one, moved = 0, 1, 2, 3, 4, 5, 6, 7, 8
 	k.collectBegin(s, map[int]uniform{
-		sign: {bits: magnitude}, lo: {arg: "lo"}, hi: {arg: "hi"}, one: {bits: 1},
+		abs: {bits: magnitude}, lo: {arg: "lo"}, hi: {arg: "hi"}, one: {bits: 1},
 		above: {}, most: {}, least: {},
 	})
 	mask, dst := k.gpr[k.local("mask")], k.gpr["dst"]
 	collectAll(k, func(t *text) { // 0: equal, 1: less, 6: greater, without a sign
-		t.p("\tVPANDD (%s), Z%d, Z%d", k.gpr["x"], sign, x)
+		t.p("\tVPANDD (%s), Z%d, Z%d", k.gpr["x"], abs, x)
 		t.p("\tVPCMPUD $6, Z%d, Z%d, K1\n\tVPCMPUD $1, Z%d, Z%d, K1, K1", lo, x, hi, x)
 		t.p("\tVPCOMPRESSD.Z Z%d, K1, Z%d\n\tVMOVUPS Z%d, (%s)", x, moved, moved, dst)
 		t.p("\tKMOVW K1, %[1]s\n\tPOPCNTL %[1]s, %[1]s\n\tLEAQ (%[2]s)(%[1]s*4), %[2]s", mask, dst)
 		for i, c := range [][3]int{{6, hi, above}, {0, hi, most}, {0, lo, least}} {
-			t.p("\tVPCMPUD $%d, Z%d, Z%d, K%d\n\tVPADDD Z%d, Z%d, K%d, Z%d", c[0], c[1], x, 2+i, one, c[2], 2+i, c[2])
+			t.p("\tVPCMPUD $%d, Z%d, Z%d, K%d", c[0], c[1], x, 2+i)
+			t.p("\tVPADDD Z%d, Z%d, K%d, Z%d", one, c[2], 2+i, c[2])
 		}
 	})
 	collectEnd(k, above, most, least)
@@ -120,9 +122,9 @@ func firstLanes() (list []uint32) {
 var laneSums = []uint32{0x101, 0x102, 0x104, 0x108}
 
 func (s isaNEON) collect(k *kern) {
-	const x, mask, other, moved, sums, above, most, least, sign, lo, hi = 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18
+	const x, mask, other, moved, sums, above, most, least, abs, lo, hi = 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18
 	k.collectBegin(s, map[int]uniform{
-		sign: {bits: magnitude}, lo: {arg: "lo"}, hi: {arg: "hi"}, above: {}, most: {}, least: {},
+		abs: {bits: magnitude}, lo: {arg: "lo"}, hi: {arg: "hi"}, above: {}, most: {}, least: {},
 	})
 	at, table, bits, dst := k.gpr[k.local("at")], k.gpr[k.local("table")], k.gpr[k.local("bits")], k.gpr["dst"]
 	k.asm.p("\tMOVD $%s, %s\n\tFMOVQ (%s), F%d", k.vector(laneSums...), at, at, sums)
@@ -130,7 +132,7 @@ func (s isaNEON) collect(k *kern) {
 	collectAll(k, func(t *text) {
 		for part := range 4 {
 			t.p("\tFMOVQ %d(%s), F%d", 16*part, k.gpr["x"], x)
-			t.arm(and, x, x, sign)
+			t.arm(and, x, x, abs)
 			t.arm(cmhi, mask, x, lo)
 			t.arm(cmhi, other, hi, x)
 			t.arm(and, mask, mask, other)

@@ -124,8 +124,9 @@ var mergeFolds = []definition{
 	},
 	{
 		name: "collect",
-		doc: "dst = the bits of |x| that are above lo and below hi; numbers behind them are written, no more than n.\n" +
-			"counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo, and then the length of dst.",
+		doc: "dst = the bits of |x| that are above lo and below hi; up to n numbers are written.\n" +
+			"counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo,\n" +
+			"and then the length of dst.",
 		params: join(params("*uint32", "dst"), ptrs("x"), params("int", "n"),
 			params("*uint32", "counts"), params("uint32", "lo", "hi")),
 		body: func(k *kern) { k.collect(k) },
