@@ -3,6 +3,8 @@
 
 package kernel
 
+import "math"
+
 // The kernels of this file combine the weights of models. A product is rounded
 // before it is added, so they have the same bits on every level, Portable included.
 
@@ -51,10 +53,11 @@ func (l Level) KeepAbove(y, x []float32, t float32) {
 	}
 	x = x[:len(y)]
 	for i, v := range x {
-		if !(max(v, -v) > t) {
-			v = 0
+		var keep uint32 // without a branch
+		if max(v, -v) > t {
+			keep = 1<<32 - 1
 		}
-		y[i] = v
+		y[i] = math.Float32frombits(math.Float32bits(v) & keep)
 	}
 }
 
