@@ -21,6 +21,8 @@ func widen(l kernel.Level, dst []float32, t half.DType, src []byte) error {
 		copy(dst, unsafe.Slice((*float32)(unsafe.Pointer(&src[0])), len(dst)))
 	case half.BF16:
 		l.Widen(dst, unsafe.Slice((*uint16)(unsafe.Pointer(&src[0])), len(dst)))
+	case half.F16:
+		l.Widen16F(dst, unsafe.Slice((*uint16)(unsafe.Pointer(&src[0])), len(dst)))
 	default:
 		return half.ToF32(dst, t, src)
 	}
@@ -37,21 +39,22 @@ func narrow(l kernel.Level, dst []byte, t half.DType, src []float32) error {
 		copy(unsafe.Slice((*float32)(unsafe.Pointer(&dst[0])), len(src)), src)
 	case half.BF16:
 		l.Narrow(unsafe.Slice((*uint16)(unsafe.Pointer(&dst[0])), len(src)), src)
+	case half.F16:
+		l.Narrow16F(unsafe.Slice((*uint16)(unsafe.Pointer(&dst[0])), len(src)), src)
 	default:
 		return half.FromF32(dst, t, src)
 	}
 	return nil
 }
 
-// round rounds x to a type in place.
-func round(l kernel.Level, x []float32, t half.DType) {
+// round rounds x to a type in place. tmp has the length of x.
+func round(l kernel.Level, x []float32, t half.DType, tmp []uint16) {
 	switch t {
 	case half.BF16:
 		l.Round(x, x)
 	case half.F16:
-		for i, v := range x {
-			x[i] = half.FromF16(half.ToF16(v))
-		}
+		l.Narrow16F(tmp, x)
+		l.Widen16F(x, tmp)
 	}
 }
 

@@ -66,11 +66,11 @@ func (m *Memory) ReadFinite(name string, lo, hi int, dst []float32) error {
 // Close gives nothing back but lets it be used like a [weights.Set].
 func (m *Memory) Close() error { return nil }
 
-// Source is a model as the engine reads it, with its adapter.
-type Source struct{ *Model }
+// Opened is a model as the engine reads it, with its adapter.
+type Opened struct{ *Model }
 
 // Tensors are the tensors of the model.
-func (s Source) Tensors() []weights.Tensor {
+func (s Opened) Tensors() []weights.Tensor {
 	var list []weights.Tensor
 	for _, t := range s.Weights.Tensors() {
 		t.Shape, t.DType, _ = s.Tensor(t.Name)
@@ -80,7 +80,7 @@ func (s Source) Tensors() []weights.Tensor {
 }
 
 // ReadFinite sets dst to elements lo to hi of a tensor of floats, which are finite.
-func (s Source) ReadFinite(name string, lo, hi int, dst []float32) error {
+func (s Opened) ReadFinite(name string, lo, hi int, dst []float32) error {
 	if err := s.Read(name, lo, hi, dst); err != nil {
 		return err
 	}
@@ -91,4 +91,4 @@ func (s Source) ReadFinite(name string, lo, hi int, dst []float32) error {
 }
 
 // Close closes nothing: the model belongs to its plan.
-func (s Source) Close() error { return nil }
+func (s Opened) Close() error { return nil }

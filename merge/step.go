@@ -165,6 +165,7 @@ type worker struct {
 	bytes   []byte      // a block of the output
 	block   []float32   // a block of one input
 	scratch []float32
+	half    []uint16 // a chunk in 16 bits
 }
 
 // room is b with at least n elements.
@@ -251,7 +252,7 @@ func (s *step) chunk(w *worker, lo, at, end int) error {
 		}
 		w.in[i] = room(w.in[i], end-at)
 		c.In[i] = w.in[i]
-		if err := s.widen(i, at, c.In[i], b); err != nil {
+		if err := s.widen(w, i, at, c.In[i], b); err != nil {
 			return err
 		}
 	}
@@ -268,7 +269,7 @@ func (s *step) chunk(w *worker, lo, at, end int) error {
 }
 
 // widen sets x to elements of an input from at on, in the type to compute with.
-func (s *step) widen(i, at int, x []float32, b []byte) error {
+func (s *step) widen(w *worker, i, at int, x []float32, b []byte) error {
 	v := &s.views[i]
 	if err := widen(s.r.level, x, v.held, b); err != nil {
 		return err
@@ -278,8 +279,9 @@ func (s *step) widen(i, at int, x []float32, b []byte) error {
 			return err
 		}
 	}
-	if s.t.HasCast {
-		round(s.r.level, x, s.t.Cast)
+	if s.t.HasCast && s.t.Cast != v.held {
+		w.half = room(w.half, len(x))
+		round(s.r.level, x, s.t.Cast, w.half)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (p *Plan) compatTensor(t *Tensor, gen *compat.Twister, w *worker) ([]byte, 
 		if t.HasCast {
 			types[i] = t.Cast
 		}
-		round(w.level, in[i], types[i])
+		round(w.level, in[i], types[i], make([]uint16, n))
 	}
 	out, _, err := compat.Merge(p.Method, q, types, in, gen)
 	if err != nil {
