@@ -47,6 +47,9 @@ vectors ΔA = A − base and ΔB = B − base are:
   opposed_weighted   the same, with each number counted as |ΔA|+|ΔB|
 
 Task vectors of chance have a cosine of 0 and are opposed in half of the numbers.
+The weights of norms are few but large, so distances over a layer count them much;
+by kind they stand apart.
+
 --metric prints one of these by layer and kind; --html writes a page with a map of
 each; --json prints each tensor, layer and kind, without the figures that would be
 0/0. Kinds are read off the names of tensors.

@@ -33,7 +33,7 @@ func metrics() []metric {
 	const percent = "%.1f %%"
 	return []metric{
 		{
-			"distance", "distance", "distance, ‖A−B‖/‖A‖", false, false, "%.3g", 1,
+			"distance", "distance", "distance, ‖A−B‖/‖A‖", false, false, "%#.3g", 1,
 			func(f compare.Figures) float64 { return f.Distance },
 		},
 		{
@@ -45,11 +45,11 @@ func metrics() []metric {
 			func(f compare.Figures) float64 { return f.Equal },
 		},
 		{
-			"moved_a", "moved A", "how far A is from the base, ‖ΔA‖/‖base‖", true, false, "%.3g", 1,
+			"moved_a", "moved A", "how far A is from the base, ‖ΔA‖/‖base‖", true, false, "%#.3g", 1,
 			func(f compare.Figures) float64 { return f.TaskA },
 		},
 		{
-			"moved_b", "moved B", "how far B is from the base, ‖ΔB‖/‖base‖", true, false, "%.3g", 1,
+			"moved_b", "moved B", "how far B is from the base, ‖ΔB‖/‖base‖", true, false, "%#.3g", 1,
 			func(f compare.Figures) float64 { return f.TaskB },
 		},
 		{
@@ -285,7 +285,7 @@ func direction(c float64) string {
 	return "opposite directions, which a sum cancels"
 }
 
-// extremes names the layer and the kind with the largest figure.
+// extremes names the layer and the kind with the largest figure, and how small it gets.
 func (d *comparison) extremes(say func(format string, args ...any), what string, of func(compare.Figures) float64,
 	format string, scale float64, i, j int,
 ) {
@@ -302,7 +302,7 @@ func (d *comparison) extremes(say func(format string, args ...any), what string,
 			}
 		}
 		if best > least {
-			parts = append(parts, fmt.Sprintf("in %s %s ("+format+")", kind, label, scale*best))
+			parts = append(parts, fmt.Sprintf("in %s %s ("+format+", least "+format+")", kind, label, scale*best, scale*least))
 		}
 	}
 	see("layer", len(d.grid.Rows), func(k int) (string, *compare.Sums) {
