@@ -53,7 +53,8 @@ func metrics() []metric {
 			func(f compare.Figures) float64 { return f.TaskB },
 		},
 		{
-			"task_cosine", "task cos", "cosine of the angle between the task vectors ΔA and ΔB", true, true, "%.3f", 1,
+			"task_cosine", "task cos", "cosine of the angle between the task vectors ΔA and ΔB",
+			true, true, "%.3f", 1,
 			func(f compare.Figures) float64 { return f.TaskCosine },
 		},
 		{
@@ -61,11 +62,13 @@ func metrics() []metric {
 			func(f compare.Figures) float64 { return f.Both },
 		},
 		{
-			"opposed", "opposed", "part of the numbers moved by both in which the signs of ΔA and ΔB differ", true, false, percent, 100,
+			"opposed", "opposed", "part of the numbers moved by both in which the signs of ΔA and ΔB differ",
+			true, false, percent, 100,
 			func(f compare.Figures) float64 { return f.Opposed },
 		},
 		{
-			"opposed_weighted", "weighted", "the same, with each number counted as |ΔA|+|ΔB|", true, false, percent, 100,
+			"opposed_weighted", "weighted", "the same, with each number counted as |ΔA|+|ΔB|",
+			true, false, percent, 100,
 			func(f compare.Figures) float64 { return f.OpposedWeighted },
 		},
 	}
@@ -235,7 +238,8 @@ func (d *comparison) words(i, j int) []string {
 		}
 	}
 	if linear > 0 {
-		say("In %d of %d tensors the cosine is above %v, where slerp is linear.", linear, len(d.result.Tensors), slerpIsLinear)
+		say("In %d of %d tensors the cosine is above %v, where slerp is linear.",
+			linear, len(d.result.Tensors), slerpIsLinear)
 	}
 	if f.Cosine < 0.5 {
 		say("Models that come from one base are closer as a rule; means of models that do not seldom work.")
@@ -264,9 +268,11 @@ func (d *comparison) taskWords(f compare.Figures, say func(format string, args .
 	}
 	say("Both moved %s of the numbers, %s of these in opposite directions (%s when weighted by how far).",
 		inPercent(f.Both), inPercent(f.Opposed), inPercent(f.OpposedWeighted))
-	d.extremes(say, "They are opposed most", func(f compare.Figures) float64 { return f.OpposedWeighted }, "%.1f %%", 100, i, j)
+	weighted := func(f compare.Figures) float64 { return f.OpposedWeighted }
+	d.extremes(say, "They are opposed most", weighted, "%.1f %%", 100, i, j)
 	if f.Both*f.OpposedWeighted >= 0.1 {
-		say("Where directions are opposed a sum (task_arithmetic, linear) cancels; ties and dare_ties keep the side with more weight.")
+		say("Where directions are opposed a sum (task_arithmetic, linear) cancels; " +
+			"ties and dare_ties keep the side with more weight.")
 	}
 }
 
@@ -312,7 +318,9 @@ func (d *comparison) extremes(say func(format string, args ...any), what string,
 		}
 		return r.Label, &r.All
 	})
-	see("tensors of kind", len(d.grid.Kinds), func(k int) (string, *compare.Sums) { return d.grid.Kinds[k], d.grid.ByKind[k] })
+	see("tensors of kind", len(d.grid.Kinds), func(k int) (string, *compare.Sums) {
+		return d.grid.Kinds[k], d.grid.ByKind[k]
+	})
 	if len(parts) > 0 {
 		say("%s %s.", what, strings.Join(parts, " and "))
 	}

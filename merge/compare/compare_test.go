@@ -345,6 +345,8 @@ func TestRefusals(t *testing.T) {
 	}
 	nan := x("a", 2*Chunk)
 	nan.v[2*Chunk-1], nan.v[Chunk+3] = float32(math.Inf(1)), float32(math.NaN())
+	inf := x("b", 2, 3)
+	inf.v[4] = float32(math.Inf(-1))
 	a := open(t, "one", x("a", 2*Chunk), x("b", 2, 3))
 	for _, tt := range []struct {
 		what string
@@ -377,6 +379,11 @@ func TestRefusals(t *testing.T) {
 			"NaN",
 			Job{Models: []Model{a, open(t, "two", nan, x("b", 2, 3))}, Threads: 3},
 			fault.Data, fmt.Sprintf(`tensor "a": element %d of shape [%d] is NaN`, Chunk+3, 2*Chunk),
+		},
+		{
+			"infinity in the base",
+			Job{Models: []Model{a, a}, Base: &Model{"root", open(t, "", x("a", 2*Chunk), inf).Weights}},
+			fault.Data, `tensor "b": element 4 of shape [2 3] is -Inf`,
 		},
 		{"one", Job{Models: []Model{a}}, fault.Config, "compare: got 1 models, want two or more"},
 		{

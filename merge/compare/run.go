@@ -213,7 +213,7 @@ func (r *run) measure(t task, b *buffers) (s Sums, n int, err error) {
 	part := make([][]float32, len(r.models))
 	for i, m := range r.models {
 		part[i] = b.models[i][:n]
-		if err := m.Weights.ReadFinite(x.names[i], lo, lo+n, part[i]); err != nil {
+		if err := m.Weights.Read(x.names[i], lo, lo+n, part[i]); err != nil {
 			return s, n, err
 		}
 	}
@@ -223,6 +223,14 @@ func (r *run) measure(t task, b *buffers) (s Sums, n int, err error) {
 	}
 	s = newSums(len(part), base != nil)
 	s.measure(r.job.Level, part, base, b.scratch[:n])
+	if s.finite() {
+		return s, n, nil
+	}
+	for i, m := range r.models { // to name the element
+		if err := m.Weights.ReadFinite(x.names[i], lo, lo+n, b.models[i][:n]); err != nil {
+			return s, n, err
+		}
+	}
 	return s, n, nil
 }
 

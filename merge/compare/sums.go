@@ -91,6 +91,17 @@ func (s *Sums) measure(l kernel.Level, m [][]float32, base, scratch []float32) {
 	}
 }
 
+// finite reports whether every element of the models and the base was finite: else a
+// sum of squares is not. In float64 squares of finite floats do not overflow.
+func (s *Sums) finite() bool {
+	for _, v := range s.v[:s.models+1] {
+		if v*0 != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Figures say how models A and B differ over some elements. One that would be 0/0
 // is NaN, as are those of task vectors, Δ = model − base, without a base.
 type Figures struct {
