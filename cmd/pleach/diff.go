@@ -124,7 +124,7 @@ func (o *diff) run(c *cobra.Command, args []string) error {
 		}
 		return d.printJSON(c.OutOrStdout())
 	case o.metric != "":
-		return d.print(c.OutOrStdout(), func(w io.Writer, i, j int) { d.map1(w, shown[0], i, j) })
+		return d.print(c.OutOrStdout(), func(w io.Writer, i, j int) { d.byKind(w, shown[0], i, j) })
 	}
 	return d.print(c.OutOrStdout(), func(w io.Writer, i, j int) { d.tables(w, shown, i, j) })
 }

@@ -159,8 +159,8 @@ func (d *comparison) tables(w io.Writer, shown []metric, i, j int) {
 	}
 }
 
-// map1 prints one figure of a pair by layer and kind.
-func (d *comparison) map1(w io.Writer, m metric, i, j int) {
+// byKind prints one figure of a pair by layer and kind.
+func (d *comparison) byKind(w io.Writer, m metric, i, j int) {
 	fmt.Fprintf(w, "\n%s: %s\n", as("A and B", i, j), as(m.says, i, j))
 	t := columns{head: append(slices.Clone(d.grid.Kinds), "all"), first: "layer"}
 	cell := func(s *compare.Sums) string {
