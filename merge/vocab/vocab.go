@@ -12,7 +12,7 @@ type Model struct {
 
 // Options say what the vocabulary of the output is.
 type Options struct {
-	Base   int // index of the model whose tokenizer is the base
+	Base   int  // index of the model whose tokenizer is the base
 	NoBase bool // Base gives its tokenizer only: it is not the base of the merge
 	Source Source
 	Tokens []Token // in the order of the configuration
