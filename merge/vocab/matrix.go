@@ -71,7 +71,7 @@ func (v *Vocabulary) Matrix(model, width int, rows []int, stored ReadRows) (*Mat
 // fits checks the arguments of Matrix against the vocabulary.
 func (v *Vocabulary) fits(model, width int, rows []int) error {
 	if len(rows) != len(v.models) || model < 0 || model >= len(v.models) || width <= 0 {
-		return fault.Dataf("vocab: matrix of model %d, %d wide, with rows of %d models: got no such thing among %d models",
+		return fault.Dataf("vocab: matrix of model %d, %d wide, with rows of %d models: want one of %d models",
 			model, width, len(rows), len(v.models))
 	}
 	for i, own := range v.own {
@@ -266,8 +266,10 @@ func (m *Matrix) padding() error {
 			if m.err = m.rows(lo, hi, rows); m.err != nil {
 				return
 			}
-			for i, x := range rows {
-				sum[i%W] += float64(x)
+			for ; len(rows) > 0; rows = rows[W:] {
+				for k, x := range rows[:W] {
+					sum[k] += float64(x)
+				}
 			}
 			count += hi - lo
 			lo = hi
