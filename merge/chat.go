@@ -59,8 +59,8 @@ func checkChat(setting string) error {
 	if n := fault.Nearest(setting, append(names, chatAuto)); n != "" {
 		hint = fmt.Sprintf(" (%s?)", n)
 	}
-	return fault.Configf("merge: chat_template: got %q%s, want auto, one of %s, or a template of 20 characters or more",
-		setting, hint, strings.Join(names, ", "))
+	return fault.Configf("merge: chat_template: got %q%s, want auto, one of %s, or a template "+
+		"of 20 characters or more", setting, hint, strings.Join(names, ", "))
 }
 
 // chatTemplate is the template that a configuration asks for, empty for none. dirs

@@ -168,7 +168,8 @@ func (b *builder) rowless(model int) {
 	}
 	if len(ids) > 0 {
 		slices.Sort(ids)
-		b.warnf("%s: tokens with an id of %d or more have no row: %s", b.models[model].Name, rows, some(ids, t.texts))
+		b.warnf("%s: tokens with an id of %d or more have no row: %s",
+			b.models[model].Name, rows, some(ids, t.texts))
 	}
 }
 
@@ -256,7 +257,8 @@ func (b *builder) union() (more []addition) {
 			}
 		}
 		if n > 0 {
-			b.warnf("%d tokens of %s become added tokens, which are found in a text as they are written", n, b.models[i].Name)
+			b.warnf("%d tokens of %s become added tokens, which are found in a text as they are written",
+				n, b.models[i].Name)
 		}
 	}
 	for _, text := range texts {

@@ -52,7 +52,8 @@ func (t *tokenizer) extend(more []addition) (*tokenizer, error) {
 			grown[a.text] = id
 		}
 		next = max(next, id+1)
-		entries = append(entries, fmt.Sprintf(`{"id": %d, "content": %s, %s}`, id, strictjson.Quote(a.text), a.json()))
+		entries = append(entries, fmt.Sprintf(`{"id": %d, "content": %s, %s}`,
+			id, strictjson.Quote(a.text), a.json()))
 	}
 	e := strictjson.Edit(t.text)
 	switch v, ok := t.root.Lookup("added_tokens"); {

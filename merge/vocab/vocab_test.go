@@ -201,6 +201,25 @@ func TestUnionOrder(t *testing.T) {
 	}
 }
 
+// TestUnionRows has tokens without a row in another model than the base, and added
+// tokens that are not listed by ascending id.
+func TestUnionRows(t *testing.T) {
+	models := []Model{lettersModel(t, "base", 7), {"other", folder(t, map[string]string{
+		fileTokenizer: `{"version": "1.0", "added_tokens": [
+			{"id": 4, "content": "<q>"}, {"id": 1, "content": "<p>"}, {"id": 5, "content": "<r>"}],
+			"model": {"vocab": {"x": 0, "<p>": 1, "y": 3, "z": 2, "<q>": 4}, "merges": []}}`,
+	}), 3}}
+	for rows, want := range map[int]string{
+		3: "x z <p>", 4: "x z y <p>", 5: "x z y <p> <q>", 6: "x z y <p> <q> <r>",
+	} {
+		models[1].Rows = rows
+		v := build(t, models, Options{})
+		if got := strings.Join(v.list()[7:], " "); got != want {
+			t.Errorf("%d rows: got %s, want %s", rows, got, want)
+		}
+	}
+}
+
 // TestImplied has a special token that tokenizer_config.json names alone.
 func TestImplied(t *testing.T) {
 	m := lettersModel(t, "m", 8, `"bos_token"`, `"sep_token": "<sep>", "bos_token"`)
@@ -343,6 +362,7 @@ func TestRules(t *testing.T) {
 	}
 	v := build(t, models, Options{Tokens: tokens})
 	plain := build(t, models, Options{NoBase: true})
+	mean := build(t, models, Options{NoBase: true, Tokens: []Token{{Text: "b", Force: true}}})
 	for _, c := range []struct {
 		name  string
 		v     *Vocabulary
@@ -357,6 +377,7 @@ func TestRules(t *testing.T) {
 		{"the base", build(t, models, Options{}), 2, "c", rows, 2},
 		{"the mean without a base", plain, 2, "c", rows, (2 + 64 + 2) / 2.0},
 		{"the mean without a row in the base", plain, 0, "abc", rows, (64 + 4 + 128 + 4) / 2.0},
+		{"the mean of three by force", mean, 1, "b", rows, (1 + 64 + 1 + 128 + 1) / 3.0},
 		{"zeros", v, 1, "zero", rows, 0},
 		{"zeros by force", v, 1, "a", rows, 0},
 		{"force alone: the base's", v, 1, "b", rows, 1},
