@@ -105,7 +105,7 @@ func (b *builder) open() error {
 	for i, m := range b.models {
 		t, err := read(m.Dir)
 		if err == nil && slices.Contains(whole, i) && !t.json() {
-			err = fault.Dataf("vocab: %s: want a %s, which the output's is made of: "+
+			err = fault.Dataf("%s: want a %s, which the output's is made of: "+
 				"save the tokenizer in that format first", m.Dir, fileTokenizer)
 		}
 		switch {

@@ -26,13 +26,13 @@ func (t *tokenizer) strip(rows int) (out *tokenizer, warnings []string, err erro
 		return t, nil, nil
 	}
 	if t.kind != "BPE" {
-		return nil, nil, fault.Dataf("vocab: %d tokens have no row of the %d: got a tokenizer of the kind %s, "+
+		return nil, nil, fault.Dataf("%d tokens have no row of the %d: got a tokenizer of the kind %s, "+
 			"want BPE, of which tokens can be taken out", len(gone), rows, t.kind)
 	}
 	files := maps.Clone(t.files)
 	e := strictjson.Edit(t.text)
 	if err := t.stripModel(e, gone); err != nil {
-		return nil, nil, fault.Dataf("vocab: %s: %w", fileTokenizer, err)
+		return nil, nil, fault.Dataf("%s: %w", fileTokenizer, err)
 	}
 	if v, _ := t.root.Lookup("added_tokens"); v.Kind == strictjson.Array {
 		e.List(v, func(i int) bool { return !gone[content(v.Kids[i])] })
@@ -48,7 +48,7 @@ func (t *tokenizer) strip(rows int) (out *tokenizer, warnings []string, err erro
 	for _, name := range []string{fileConfig, fileSpecial} {
 		file, err := t.side(name)
 		if err != nil {
-			return nil, nil, fault.Dataf("vocab: %w", err)
+			return nil, nil, fault.As(fault.Data, err)
 		}
 		if file.Kind == 0 {
 			continue
@@ -65,7 +65,7 @@ func (t *tokenizer) strip(rows int) (out *tokenizer, warnings []string, err erro
 		err = out.same(t.ids)
 	}
 	if err != nil {
-		return nil, nil, fault.Dataf("vocab: without the %d tokens that have no row: %w", len(gone), err)
+		return nil, nil, fault.Dataf("without the %d tokens that have no row: %w", len(gone), err)
 	}
 	return out, warnings, nil
 }

@@ -72,12 +72,12 @@ func read(dir string) (*tokenizer, error) {
 		if err == nil {
 			files[name] = b
 		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fault.Machinef("vocab: %w", err)
+			return nil, fault.As(fault.Machine, err)
 		}
 	}
 	t, err := newTokenizer(files, dir)
 	if err != nil {
-		return nil, fault.Dataf("vocab: %s: %w", dir, err)
+		return nil, fault.Dataf("%s: %w", dir, err)
 	}
 	return t, nil
 }
