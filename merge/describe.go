@@ -59,12 +59,14 @@ func (p *Plan) files() (int, error) {
 }
 
 // Describe writes what a plan would do: models, tensors with shape, type, sources
-// and parameters, and totals. Layers that are alike are one entry, and names of
-// inputs are shown where they are not those of the output.
+// and parameters, and totals. Layers that follow each other are one line, with n for
+// their numbers; tensors with the same sources and parameters share what stands
+// below them. Where layers have different values, these are listed in order.
 //
-//	model.layers.0-31.mlp.up_proj.weight  [11008 4096] bf16  ×32
+//	model.layers.0-3.mlp.down_proj.weight  [4096 11008] bf16  ×4
+//	model.layers.0-3.mlp.up_proj.weight    [11008 4096] bf16  ×4
 //	    org/base  base
-//	    org/chat  weight 0.5, density 0.3
+//	    org/chat  density 0.3, weight 0 0.25 0.5 0.75
 //	    all       lambda 1, normalize 1
 func (p *Plan) Describe(w io.Writer) error {
 	b := bufio.NewWriter(w)
@@ -82,9 +84,8 @@ func (p *Plan) Describe(w io.Writer) error {
 	if v := p.Vocabulary; v != nil {
 		fmt.Fprintf(b, "vocabulary of %s tokens in %s rows\n", unit.Digits(int64(v.Tokens)), unit.Digits(int64(v.Rows)))
 	}
-	fmt.Fprintln(b)
-	for _, g := range p.groups() {
-		p.describe(b, g)
+	for _, k := range p.blocks() {
+		k.write(b)
 	}
 	p.rest(b)
 	if err := p.totals(b); err != nil {
@@ -126,27 +127,34 @@ func plural(noun string, n int) string {
 	return noun + "s"
 }
 
-// group is tensors that are alike but for the numbers of consecutive layers.
+// group is a tensor, or the same tensor of consecutive layers.
 type group struct {
-	t           *Tensor // the first
-	template    string  // with a star, if these are layers
-	first, last int     // layers of the output
-	count       int
-	lines       []string // its sources and parameters
+	template    string // of the name, with a star for the layer
+	first, last int    // layers of the output; −1 for none
+	about       string // shape and type
+	rows        []row
 }
 
-// groups are all tensors: those before the layers by name, then layers in order.
+// row is what is said of an input, or of all.
+type row struct {
+	label, notes string
+	names        []string    // of parameters
+	values       [][]float64 // of each, in the order of layers
+}
+
+// alike says that two groups differ in their layers and values alone.
+func (g *group) alike(h *group) bool {
+	same := func(a, b row) bool {
+		return a.label == b.label && a.notes == b.notes && slices.Equal(a.names, b.names)
+	}
+	return g.about == h.about && slices.EqualFunc(g.rows, h.rows, same)
+}
+
+// groups are all tensors: those outside the layers, then layers in order.
 func (p *Plan) groups() []*group {
 	var list []*group
 	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		template, _, layer, ok := splitLayer(t.Name)
-		if !ok {
-			layer = -1
-		}
-		list = append(list, &group{
-			t: t, template: template, first: layer, last: layer, count: 1, lines: p.inputs(t, layer),
-		})
+		list = append(list, p.group(&p.Tensors[i]))
 	}
 	slices.SortStableFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(a.first, b.first), strings.Compare(a.template, b.template))
@@ -154,89 +162,161 @@ func (p *Plan) groups() []*group {
 	var merged []*group
 	open := map[string]*group{}
 	for _, g := range list {
-		if h := open[g.template]; h != nil && h.last >= 0 && h.last+1 == g.first && h.alike(g) {
-			h.last, h.count = g.last, h.count+1
+		h := open[g.template]
+		if h == nil || h.first < 0 || h.last+1 != g.first || !h.alike(g) {
+			open[g.template] = g
+			merged = append(merged, g)
 			continue
 		}
-		open[g.template] = g
-		merged = append(merged, g)
+		h.last = g.last
+		for i, r := range g.rows {
+			for k := range r.values {
+				h.rows[i].values[k] = append(h.rows[i].values[k], r.values[k]...)
+			}
+		}
 	}
 	return merged
 }
 
-func (g *group) alike(h *group) bool {
-	return slices.Equal(g.t.Shape, h.t.Shape) && g.t.DType == h.t.DType && slices.Equal(g.lines, h.lines)
-}
-
-// inputs are the lines below a tensor. The name of an input is shown where it is
-// another: with the distance of layers, so that groups have the same lines.
-func (p *Plan) inputs(t *Tensor, layer int) []string {
-	width := len("all")
-	for _, in := range t.Inputs {
-		width = max(width, len(p.Models[in.Model].Name))
+// group is one tensor.
+func (p *Plan) group(t *Tensor) *group {
+	g := &group{about: fmt.Sprintf("%v %v", t.Shape, t.DType)}
+	var ok bool
+	if g.template, _, g.first, ok = splitLayer(t.Name); !ok {
+		g.first = -1
 	}
-	var lines []string
+	g.last = g.first
+	if t.Copy {
+		g.about += ", copied"
+	}
 	for i, in := range t.Inputs {
+		r := row{label: p.Models[in.Model].Name}
 		var notes []string
 		if i == t.Base {
 			notes = append(notes, "base")
 		}
-		notes = append(notes, values(in.Params)...)
 		if in.Name != t.Name {
-			notes = append(notes, "from "+source(in.Name, layer))
+			notes = append(notes, "from "+from(in.Name, g))
 		}
 		if !slices.Equal(in.Shape, t.Shape) {
 			notes = append(notes, fmt.Sprintf("shape %v", in.Shape))
 		}
 		if in.DType != t.DType {
-			notes = append(notes, "type "+in.DType.String())
+			notes = append(notes, "stored as "+in.DType.String())
 		}
-		lines = append(lines, strings.TrimRight(fmt.Sprintf("    %-*s  %s", width,
-			p.Models[in.Model].Name, strings.Join(notes, ", ")), " "))
+		r.notes = strings.Join(notes, ", ")
+		if i != t.Base || p.Method.Base == method.BaseInput {
+			r.set(in.Params)
+		}
+		g.rows = append(g.rows, r)
 	}
-	if all := values(t.Global); len(all) > 0 && !t.Copy {
-		lines = append(lines, fmt.Sprintf("    %-*s  %s", width, "all", strings.Join(all, ", ")))
+	if len(t.Global) > 0 && !t.Copy {
+		all := row{label: "all"}
+		all.set(t.Global)
+		g.rows = append(g.rows, all)
 	}
-	return lines
+	return g
 }
 
-// source is the name of an input with the distance from the layer of the output.
-func source(name string, layer int) string {
-	template, _, n, ok := splitLayer(name)
-	if !ok || layer < 0 {
+// set takes parameters in the order of their names.
+func (r *row) set(vs method.Values) {
+	r.names = slices.Sorted(maps.Keys(vs))
+	for _, name := range r.names {
+		r.values = append(r.values, []float64{vs[name]})
+	}
+}
+
+// from is the name of an input that is not that of the output. n is the layer of
+// the output.
+func from(name string, g *group) string {
+	template, _, layer, ok := splitLayer(name)
+	if !ok || g.first < 0 {
 		return name
 	}
-	if n == layer {
-		return strings.Replace(template, "*", "(same layer)", 1)
+	n := "n"
+	if layer != g.first {
+		n = fmt.Sprintf("n%+d", layer-g.first)
 	}
-	return strings.Replace(template, "*", fmt.Sprintf("(layer%+d)", n-layer), 1)
+	if template == g.template {
+		return "layer " + n
+	}
+	return strings.Replace(template, "*", n, 1)
 }
 
-// values are parameters, sorted: "weight 0.5".
-func values(vs method.Values) []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(vs)) {
-		list = append(list, name+" "+strconv.FormatFloat(vs[name], 'g', 7, 64))
+// text is a row: values that all layers share are said once.
+func (r *row) text(width int) string {
+	var parts []string
+	if r.notes != "" {
+		parts = append(parts, r.notes)
+	}
+	for i, name := range r.names {
+		vs := r.values[i]
+		if !slices.ContainsFunc(vs, func(x float64) bool { return x != vs[0] }) {
+			vs = vs[:1]
+		}
+		s := name
+		for _, x := range vs {
+			s += " " + strconv.FormatFloat(x, 'g', 5, 64)
+		}
+		parts = append(parts, s)
+	}
+	return strings.TrimRight(fmt.Sprintf("    %-*s  %s", width, r.label, strings.Join(parts, ", ")), " ")
+}
+
+// block is groups of which the same is said.
+type block struct {
+	groups []*group
+	below  string
+}
+
+// blocks puts groups together.
+func (p *Plan) blocks() []*block {
+	var list []*block
+	at := map[string]*block{}
+	for _, g := range p.groups() {
+		width := 0
+		for _, r := range g.rows {
+			width = max(width, len(r.label))
+		}
+		below := ""
+		for i := range g.rows {
+			below += g.rows[i].text(width) + "\n"
+		}
+		key := fmt.Sprint(g.first, g.last, below)
+		k := at[key]
+		if k == nil {
+			k = &block{below: below}
+			at[key] = k
+			list = append(list, k)
+		}
+		k.groups = append(k.groups, g)
 	}
 	return list
 }
 
-func (p *Plan) describe(b *bufio.Writer, g *group) {
-	name := g.t.Name
-	if g.count > 1 {
-		name = strings.Replace(g.template, "*", fmt.Sprintf("%d-%d", g.first, g.last), 1)
-	}
-	fmt.Fprintf(b, "%s  %v %v", name, g.t.Shape, g.t.DType)
-	if g.t.Copy {
-		fmt.Fprint(b, ", copied")
-	}
-	if g.count > 1 {
-		fmt.Fprintf(b, "  ×%d", g.count)
-	}
+func (k *block) write(b *bufio.Writer) {
 	fmt.Fprintln(b)
-	for _, line := range g.lines {
-		fmt.Fprintln(b, line)
+	var names []string
+	width := 0
+	for _, g := range k.groups {
+		name := g.template
+		if g.first >= 0 {
+			name = strings.Replace(name, "*", strconv.Itoa(g.first), 1)
+		}
+		if g.last > g.first {
+			name = strings.Replace(g.template, "*", fmt.Sprintf("%d-%d", g.first, g.last), 1)
+		}
+		names = append(names, name)
+		width = max(width, len(name))
 	}
+	for i, g := range k.groups {
+		fmt.Fprintf(b, "%-*s  %s", width, names[i], g.about)
+		if n := g.last - g.first + 1; n > 1 {
+			fmt.Fprintf(b, "  ×%d", n)
+		}
+		fmt.Fprintln(b)
+	}
+	fmt.Fprint(b, k.below)
 }
 
 // ranges writes names of layers that follow each other as one.
