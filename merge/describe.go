@@ -205,7 +205,7 @@ func (p *Plan) group(t *Tensor) *group {
 			notes = append(notes, "stored as "+in.DType.String())
 		}
 		r.notes = strings.Join(notes, ", ")
-		if i != t.Base || p.Method.Base == method.BaseInput {
+		if !t.Copy && (i != t.Base || p.Method.Base == method.BaseInput) {
 			r.set(in.Params)
 		}
 		g.rows = append(g.rows, r)

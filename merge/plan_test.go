@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"pleach/internal/fault"
 	"pleach/internal/strictjson"
 	"pleach/merge/method"
+	"pleach/merge/vocab"
 )
 
 // tiny is a model to be written: shapes of tensors, and their type where it is not
@@ -165,11 +167,12 @@ func parametersOf(s string) []method.Parameter {
 type world struct {
 	dir     string
 	options Options
+	build   builder
 }
 
 func newWorld(t testing.TB, models map[string]*tiny) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir()}
+	w := &world{dir: t.TempDir(), build: vocab.Build}
 	for name, m := range models {
 		m.write(t, filepath.Join(w.dir, name))
 	}
@@ -190,7 +193,7 @@ func (w *world) plan(t testing.TB, text string) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlan(c, w.options, testMethods())
+	p, err := newPlan(c, w.options, testMethods(), w.build)
 	if err == nil {
 		t.Cleanup(p.Close)
 	}
@@ -805,4 +808,88 @@ func TestPlanTime(t *testing.T) {
 		t.Errorf("planning took %v", took)
 	}
 	t.Logf("planning took %v", took)
+}
+
+// TestVocabulary: what the configuration says of tokens reaches the builder, and
+// what it builds reaches embeddings.
+func TestVocabulary(t *testing.T) {
+	llama := tinyLlama(1)
+	w := newWorld(t, map[string]*tiny{
+		"a": llama, "b": llama.change(map[string]any{"vocab_size": 8}, map[string][]int{
+			"model.embed_tokens.weight": {8, 4}, "lm_head.weight": {8, 4},
+		}),
+		"other": llama.change(map[string]any{"vocab_size": 9}, nil),
+		"thin":  llama.change(nil, map[string][]int{"model.embed_tokens.weight": {6, 3}}),
+		"none":  llama.change(map[string]any{"vocab_size": "many"}, nil),
+	})
+	var models []vocab.Model
+	var options vocab.Options
+	w.build = func(m []vocab.Model, o vocab.Options) (*vocab.Vocabulary, error) {
+		models, options = m, o
+		return &vocab.Vocabulary{Rows: 16, Tokens: 10, Warnings: []string{"two tokens are one"}}, nil
+	}
+	const inputs = "merge_method: karcher\nbase_model: b\nmodels: [{model: a}, {model: b}]\n"
+	p := w.mustPlan(t, inputs+`tokenizer:
+  source: a
+  pad_to_multiple_of: 16
+  tokens:
+    x: {source: {kind: zero}}
+    y: {source: b, force: true}
+    z: {source: {kind: model_token, model: a, token: "q"}}
+    u: {source: {kind: model_token, model: b, token_id: 3}}
+    v: {}
+`)
+	want := vocab.Options{
+		Base: 1, Pad: 16, Source: vocab.Source{Kind: vocab.OfModel},
+		Tokens: []vocab.Token{
+			{Text: "x", Kind: vocab.Zero},
+			{Text: "y", Kind: vocab.FromModel, Model: 1, Force: true},
+			{Text: "z", Kind: vocab.FromToken, Token: "q"},
+			{Text: "u", Kind: vocab.FromToken, Model: 1, ID: 3, ByID: true},
+			{Text: "v"},
+		},
+	}
+	if !reflect.DeepEqual(options, want) {
+		t.Errorf("got %+v, want %+v", options, want)
+	}
+	if len(models) != 2 || models[1].Name != "b" || models[1].Rows != 8 || filepath.Base(models[1].Dir) != "b" {
+		t.Errorf("got models %+v", models)
+	}
+	for _, name := range []string{"lm_head.weight", "model.embed_tokens.weight"} {
+		if x := p.find(t, name); !slices.Equal(x.Shape, []int{16, 4}) || !slices.Equal(x.Inputs[1].Shape, []int{8, 4}) {
+			t.Errorf("%s: got %v of %v, want [16 4] of [8 4]", name, x.Shape, x.Inputs[1].Shape)
+		}
+	}
+	if !slices.Contains(p.Warnings, "c.yml:5: two tokens are one") {
+		t.Errorf("got warnings %q", p.Warnings)
+	}
+	for _, tt := range []struct {
+		line string
+		want vocab.Source
+		last string
+	}{
+		{"tokenizer_source: union\n", vocab.Source{Kind: vocab.Union}, "b"},
+		{"tokenizer: {}\n", vocab.Source{Kind: vocab.Union}, "b"},
+		{"tokenizer_source: base\n", vocab.Source{Kind: vocab.OfBase}, "b"},
+		{"tokenizer_source: b\n", vocab.Source{Kind: vocab.OfModel, Model: 1}, "b"},
+		{"tokenizer_source: other\n", vocab.Source{Kind: vocab.OfModel, Model: 2}, "other"},
+	} {
+		w.mustPlan(t, inputs+tt.line)
+		if last := models[len(models)-1]; options.Source != tt.want || last.Name != tt.last {
+			t.Errorf("%s: got %+v and the last model %s, want %+v, %s", tt.line, options.Source, last.Name, tt.want, tt.last)
+		}
+	}
+	if models[2].Rows != 9 {
+		t.Errorf("a model that gives the tokenizer alone: got %d rows, want 9", models[2].Rows)
+	}
+	for text, want := range map[string]string{
+		"models: [{model: a}, {model: thin}]\n": "merge: c.yml:3: tensor model.embed_tokens.weight: got shape [6 4] in " +
+			"model a, [6 3] in model thin, want one shape; embeddings of one vocabulary have one width",
+		"models: [{model: none}]\n": "merge: c.yml:3: model none: config.json: want a number at vocab_size",
+	} {
+		_, err := w.plan(t, "merge_method: karcher\ntokenizer_source: union\n"+text)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
 }

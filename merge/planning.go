@@ -20,12 +20,14 @@ import (
 // NewPlan opens the models of a configuration, reads their headers and finds out
 // what becomes of every tensor. All problems that are known before tensors are read
 // are in the error. Plan.Warnings has those of the configuration too.
-func NewPlan(c *Config, o Options) (*Plan, error) { return newPlan(c, o, method.Methods()) }
+func NewPlan(c *Config, o Options) (*Plan, error) {
+	return newPlan(c, o, method.Methods(), vocab.Build)
+}
 
-// newPlan is NewPlan with these methods.
-func newPlan(c *Config, o Options, methods []*method.Method) (*Plan, error) {
+// newPlan is NewPlan with these methods and this way to build a vocabulary.
+func newPlan(c *Config, o Options, methods []*method.Method, build builder) (*Plan, error) {
 	pl := &planner{
-		c: c, o: o, p: &Plan{Config: c, Options: o, Base: -1}, index: map[Reference]int{},
+		c: c, o: o, p: &Plan{Config: c, Options: o, Base: -1}, index: map[Reference]int{}, build: build,
 		bad: problems{file: c.File}, warned: problems{file: c.File},
 	}
 	if pl.all(methods); len(pl.bad.list) > 0 {
@@ -46,6 +48,9 @@ func (p *Plan) Close() {
 	p.Models = nil
 }
 
+// builder is the type of vocab.Build.
+type builder func([]vocab.Model, vocab.Options) (*vocab.Vocabulary, error)
+
 // planner makes a plan in steps; each needs those before.
 type planner struct {
 	c      *Config
@@ -56,6 +61,7 @@ type planner struct {
 	refs   []Reference       // of them
 	lines  []int             // of the configuration, where each is first
 	slices []part            // of the output
+	build  builder
 	arch   *architecture
 	layers []int // of each model
 	bad    problems
@@ -356,7 +362,7 @@ func (pl *planner) vocabulary() {
 	if len(pl.bad.list) > 0 {
 		return
 	}
-	v, err := vocab.Build(models, o)
+	v, err := pl.build(models, o)
 	if err != nil {
 		pl.bad.add("", t.Line, err)
 		return
