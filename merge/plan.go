@@ -52,8 +52,11 @@ type Tensor struct {
 	Base   int // index in Inputs, −1 for none
 	Line   int // of the configuration, for messages
 
-	HasCast  bool
-	Embed    bool // rows are tokens
+	HasCast bool
+	Embed   bool // rows are tokens
+	// Tied is the tensor of the output that this one is as well where models tie
+	// them, empty for none.
+	Tied     string
 	Optional bool
 	// Copy says that elements are no floats: they are copied from the first input,
 	// and all inputs must have the same.

@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package merge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pleach/half"
+	"pleach/internal/fault"
+	"pleach/kernel"
+	"pleach/merge/method"
+)
+
+// check finds the shape and type of every tensor, and lets the method look at it.
+func (pl *planner) check() {
+	for _, t := range []*half.DType{pl.c.DType, pl.c.OutDType} {
+		if t != nil && !t.IsFloat() {
+			pl.fail("int", 0, "%s: dtype and out_dtype: got int64, want float16, bfloat16 or float32: "+
+				"models are merged in floats", pl.c.File)
+		}
+	}
+	for i := range pl.p.Tensors {
+		t := &pl.p.Tensors[i]
+		if !pl.types(t) || !pl.shape(t) || t.Copy {
+			continue
+		}
+		if len(pl.bad.list) < told {
+			pl.try(t)
+		}
+	}
+}
+
+// types finds the type of a tensor in the output, and whether it is merged at all.
+func (pl *planner) types(t *Tensor) bool {
+	floats := 0
+	for _, in := range t.Inputs {
+		if in.DType.IsFloat() {
+			floats++
+		}
+	}
+	first := &t.Inputs[0]
+	t.Copy = floats == 0
+	if t.Copy {
+		t.DType, t.HasCast = first.DType, false
+	}
+	for _, in := range t.Inputs {
+		if in.DType.IsFloat() != first.DType.IsFloat() || t.Copy && in.DType != first.DType {
+			pl.bad.add("types", t.Line, fault.Dataf("tensor %s: got type %v in model %s and %v in model %s, "+
+				"want floats, or one type that is copied", t.Name,
+				first.DType, pl.name(first), in.DType, pl.name(&in)))
+			return false
+		}
+	}
+	if t.Copy {
+		return true
+	}
+	if t.DType = pl.result(t); pl.c.OutDType != nil {
+		t.DType = *pl.c.OutDType
+	}
+	return true
+}
+
+// result is the type that a method gives a tensor if the configuration does not
+// say: for differences from a base and spherical interpolation that of the base,
+// else what all types promote to. mergekit makes float32 of two methods by a mask.
+func (pl *planner) result(t *Tensor) half.DType {
+	var types []half.DType
+	for i, in := range t.Inputs {
+		if t.HasCast {
+			in.DType = t.Cast
+		}
+		if i == t.Base {
+			types = slices.Insert(types, 0, in.DType)
+		} else {
+			types = append(types, in.DType)
+		}
+	}
+	switch pl.m.Name {
+	case "slerp", "task_arithmetic", "ties", "dare_linear", "dare_ties", "breadcrumbs", "breadcrumbs_ties",
+		"della", "della_linear":
+		return types[0]
+	case "arcee_fusion", "ramplus_tl":
+		if pl.o.Compat {
+			return half.F32
+		}
+		return types[0]
+	}
+	return method.Promote(types)
+}
+
+// name is the model of an input.
+func (pl *planner) name(in *Input) string { return pl.p.Models[in.Model].Name }
+
+// shape finds the shape of a tensor in the output. Embeddings of different sizes
+// are cut as the method wants it, or have the rows of the new vocabulary.
+func (pl *planner) shape(t *Tensor) bool {
+	first := t.Inputs[0].Shape
+	t.Shape = slices.Clone(first)
+	same := true
+	matrices := len(first) == 2
+	for _, in := range t.Inputs {
+		same = same && slices.Equal(in.Shape, first)
+		matrices = matrices && len(in.Shape) == 2
+	}
+	switch {
+	case t.Embed && pl.p.Vocabulary != nil:
+		return pl.rows(t, matrices)
+	case same:
+		return true
+	case t.Copy:
+		return pl.differ(t, "")
+	case t.Embed && matrices && pl.m.Crops == method.CropCommon:
+		for _, in := range t.Inputs {
+			t.Shape[0], t.Shape[1] = min(t.Shape[0], in.Shape[0]), min(t.Shape[1], in.Shape[1])
+		}
+		pl.warn("", t.Line, "tensor %s: models have different sizes; it is cut to %v, what all have", t.Name, t.Shape)
+		return true
+	case pl.m.Crops == method.CropToBase && t.Base >= 0:
+		t.Shape = slices.Clone(t.Inputs[t.Base].Shape)
+		if t.Embed && matrices {
+			return pl.toBase(t)
+		}
+		return pl.skip(t)
+	case t.Embed && matrices:
+		return pl.differ(t, "; tokenizer_source: union makes one vocabulary")
+	}
+	return pl.differ(t, "")
+}
+
+// rows gives an embedding the rows of the new vocabulary.
+func (pl *planner) rows(t *Tensor, matrices bool) bool {
+	if !matrices {
+		return pl.differ(t, "; an embedding of a new vocabulary has two dimensions")
+	}
+	for _, in := range t.Inputs {
+		if in.Shape[1] != t.Shape[1] {
+			return pl.differ(t, "; embeddings of one vocabulary have one width")
+		}
+	}
+	t.Shape[0] = pl.p.Vocabulary.Rows
+	return true
+}
+
+// toBase lets an embedding have the size of the base's. Models with more rows are
+// cut. Rows that a model lacks do not differ from the base's.
+func (pl *planner) toBase(t *Tensor) bool {
+	for _, in := range t.Inputs {
+		if in.Shape[1] < t.Shape[1] || pl.o.Compat && in.Shape[0] < t.Shape[0] {
+			return pl.differ(t, "; the base has the most")
+		}
+	}
+	pl.warn("", t.Line, "tensor %s: models have different sizes; it has %v, that of the base", t.Name, t.Shape)
+	return true
+}
+
+// skip leaves models out of a tensor whose shape is not that of the base, if the
+// user allows it.
+func (pl *planner) skip(t *Tensor) bool {
+	if !pl.o.Skips {
+		return pl.differ(t, "; --allow-skips leaves out models that differ from the base")
+	}
+	base := t.Inputs[t.Base].Model
+	var kept []Input
+	for _, in := range t.Inputs {
+		if !slices.Equal(in.Shape, t.Shape) {
+			pl.warn("skip "+pl.name(&in), t.Line, "tensor %s: model %s has shape %v, the base %v: "+
+				"it has no part in this tensor", t.Name, pl.name(&in), in.Shape, t.Shape)
+			continue
+		}
+		kept = append(kept, in)
+	}
+	t.Inputs = kept
+	t.Base = slices.IndexFunc(kept, func(in Input) bool { return in.Model == base })
+	return true
+}
+
+// differ notes that the shapes of a tensor do not fit. It returns false.
+func (pl *planner) differ(t *Tensor, hint string) bool {
+	var got []string
+	for _, in := range t.Inputs {
+		got = append(got, fmt.Sprintf("%v in model %s", in.Shape, pl.name(&in)))
+	}
+	template, _, _, _ := splitLayer(t.Name)
+	pl.bad.add("shape "+template, t.Line, fault.Configf("tensor %s: got shape %s, want one shape%s",
+		t.Name, strings.Join(got, ", "), hint))
+	return false
+}
+
+// Problem is a tensor of the plan as its method sees it.
+func (p *Plan) Problem(t *Tensor, level kernel.Level) method.Problem {
+	q := method.Problem{
+		Name: t.Name, Shape: t.Shape, Base: t.Base, Global: t.Global, Seed: p.Options.Seed,
+		Optional: t.Optional, Level: level,
+	}
+	for _, in := range t.Inputs {
+		q.Inputs = append(q.Inputs, method.Input{
+			Model: p.Models[in.Model].Name, Number: in.Number, Params: in.Params,
+		})
+	}
+	return q
+}
+
+// try begins the merge of a tensor, for the errors that this has.
+func (pl *planner) try(t *Tensor) {
+	_, err := pl.m.New(pl.p.Problem(t, kernel.Portable))
+	if err == nil {
+		return
+	}
+	key := strings.ReplaceAll(err.Error(), t.Name, "")
+	msg := strings.TrimPrefix(err.Error(), "method: ")
+	if !strings.Contains(msg, t.Name) {
+		msg = "tensor " + t.Name + ": " + msg
+	}
+	pl.bad.add("try "+key, t.Line, &placed{msg, err})
+}
+
+// dropped lists the tensors of inputs that the architecture does not name.
+func (pl *planner) dropped() {
+	drop := map[string]bool{}
+	for i, m := range pl.p.Models {
+		known := pl.known(pl.layers[i])
+		for _, t := range m.Weights.Tensors() {
+			if !known[t.Name] && !drop[t.Name] {
+				drop[t.Name] = true
+				pl.p.Dropped = append(pl.p.Dropped, t.Name)
+			}
+		}
+	}
+	slices.Sort(pl.p.Dropped)
+}
+
+// known are all names that a model of so many layers may have.
+func (pl *planner) known(layers int) map[string]bool {
+	names := map[string]bool{}
+	for _, list := range [][]weight{pl.arch.before, pl.arch.layer, pl.arch.after} {
+		for i := range list {
+			w := &list[i]
+			n := 1
+			if w.layered() {
+				n = layers
+			}
+			for k := range n {
+				names[at(w.name, k)] = true
+				for _, alias := range w.aliases {
+					names[at(alias, k)] = true
+				}
+			}
+		}
+	}
+	return names
+}
