@@ -16,12 +16,14 @@ import (
 
 // Model is an input: a Hugging Face model directory, with or without an adapter.
 type Model struct {
-	Name    string // as the configuration has it
-	Dir     string
-	Weights *weights.Set
-	Adapter *Adapter         // nil for none
-	Text    []byte           // config.json
-	Config  strictjson.Value // the same
+	Name       string // as the configuration has it
+	Dir        string
+	Ref        Reference
+	AdapterDir string // empty for none
+	Weights    *weights.Set
+	Adapter    *Adapter         // nil for none
+	Text       []byte           // config.json
+	Config     strictjson.Value // the same
 }
 
 // OpenModel opens a model and reads its headers. adapter is the folder of a LoRA
