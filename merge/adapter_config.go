@@ -25,11 +25,11 @@ type adapterConfig struct {
 	alpha         float64
 	root          bool // the product is divided by √r rather than r
 	fanInFanOut   bool // weights are [in,out]
-	ranks, alphas []pattern
+	ranks, alphas []loraPattern
 }
 
-// pattern is an entry of rank_pattern or alpha_pattern.
-type pattern struct {
+// loraPattern is an entry of rank_pattern or alpha_pattern.
+type loraPattern struct {
 	modules *regexp.Regexp
 	value   float64
 }
@@ -112,11 +112,11 @@ func (c *adapterConfig) set(key string, v strictjson.Value) (err error) {
 			err = fmt.Errorf("got %v, want a rank of at least 1", v)
 		}
 	case "lora_alpha":
-		c.alpha, err = number(v)
+		c.alpha, err = jsonNumber(v)
 	case "use_rslora":
-		c.root, err = boolean(v)
+		c.root, err = jsonBool(v)
 	case "fan_in_fan_out":
-		c.fanInFanOut, err = boolean(v)
+		c.fanInFanOut, err = jsonBool(v)
 	case "rank_pattern":
 		c.ranks, err = patterns(v)
 		for _, p := range c.ranks {
@@ -146,7 +146,7 @@ func adapterKey(key string, v strictjson.Value) error {
 	if form, ok := adapterForms[key]; ok {
 		return fmt.Errorf("got %v: this is %s, which is not supported", v, form)
 	}
-	return fmt.Errorf("got %v, but this key is unknown: what it changes, nobody can say", v)
+	return fmt.Errorf("got %v: this key is unknown, and may make another model of it", v)
 }
 
 // isOff says that a value asks for nothing.
@@ -160,14 +160,14 @@ func isOff(v strictjson.Value) bool {
 	return false
 }
 
-func boolean(v strictjson.Value) (bool, error) {
+func jsonBool(v strictjson.Value) (bool, error) {
 	if v.Kind != strictjson.True && v.Kind != strictjson.False && v.Kind != strictjson.Null {
 		return false, fmt.Errorf("got %v, want true or false", v)
 	}
 	return v.Kind == strictjson.True, nil
 }
 
-func number(v strictjson.Value) (float64, error) {
+func jsonNumber(v strictjson.Value) (float64, error) {
 	x, ok := v.Float()
 	if !ok {
 		return 0, fmt.Errorf("got %v, want a number", v)
@@ -176,13 +176,13 @@ func number(v strictjson.Value) (float64, error) {
 }
 
 // patterns reads an object from regular expressions to numbers.
-func patterns(v strictjson.Value) ([]pattern, error) {
+func patterns(v strictjson.Value) ([]loraPattern, error) {
 	if v.Kind != strictjson.Object && v.Kind != strictjson.Null {
 		return nil, fmt.Errorf("got %v, want an object", v)
 	}
-	var list []pattern
+	var list []loraPattern
 	for key, x := range v.Fields() {
-		n, err := number(x)
+		n, err := jsonNumber(x)
 		if err != nil {
 			return nil, fmt.Errorf("%q: %w", key, err)
 		}
@@ -191,7 +191,7 @@ func patterns(v strictjson.Value) ([]pattern, error) {
 			return nil, fmt.Errorf("%q: is no regular expression that can be read: %s", key,
 				strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
-		list = append(list, pattern{re, n})
+		list = append(list, loraPattern{re, n})
 	}
 	return list, nil
 }
@@ -200,7 +200,7 @@ func patterns(v strictjson.Value) ([]pattern, error) {
 // that is the module's name, or its end after a dot.
 func (c *adapterConfig) of(module string) (rank int, scale float32) {
 	rank, alpha := c.rank, c.alpha
-	match := func(p pattern) bool { return p.modules.MatchString(module) }
+	match := func(p loraPattern) bool { return p.modules.MatchString(module) }
 	if i := slices.IndexFunc(c.ranks, match); i >= 0 {
 		rank = int(c.ranks[i].value)
 	}

@@ -56,11 +56,11 @@ func findTargets(c *adapterConfig, own, base *weights.Set) (map[string]*loraTarg
 		}
 	}
 	f.fit()
-	return f.targets, first(f.errs, 10)
+	return f.targets, firstErrors(f.errs, 10)
 }
 
-// first joins the first n errors and says how many follow.
-func first(errs []error, n int) error {
+// firstErrors joins the first n errors and says how many follow.
+func firstErrors(errs []error, n int) error {
 	if len(errs) > n {
 		errs = append(slices.Clone(errs[:n]), fmt.Errorf("and %d more", len(errs)-n))
 	}

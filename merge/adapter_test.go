@@ -21,14 +21,14 @@ import (
 	"pleach/weights"
 )
 
-// tensors are float tensors by name, to be written.
-type tensors map[string]struct {
+// loraTensors are float tensors by name, to be written.
+type loraTensors map[string]struct {
 	shape []int
 	x     []float32
 }
 
 // filled adds a tensor of pseudo-random numbers of at most 1.
-func (ts tensors) filled(name string, shape ...int) tensors {
+func (ts loraTensors) filled(name string, shape ...int) loraTensors {
 	n := 1
 	for _, d := range shape {
 		n *= d
@@ -46,7 +46,7 @@ func (ts tensors) filled(name string, shape ...int) tensors {
 }
 
 // write writes tensors as NAME.safetensors in a folder, and opens it.
-func (ts tensors) write(t *testing.T, dir, name string, dt half.DType) *weights.Set {
+func (ts loraTensors) write(t *testing.T, dir, name string, dt half.DType) *weights.Set {
 	t.Helper()
 	var list []weights.Source
 	for n, x := range ts {
@@ -71,8 +71,8 @@ func (ts tensors) write(t *testing.T, dir, name string, dt half.DType) *weights.
 	return set
 }
 
-// adapter opens an adapter of these tensors for a model of those.
-func adapter(t *testing.T, config string, own, base tensors) (*Adapter, error) {
+// newAdapter opens an adapter of these tensors for a model of those.
+func newAdapter(t *testing.T, config string, own, base loraTensors) (*Adapter, error) {
 	t.Helper()
 	dir := t.TempDir()
 	own.write(t, dir, "adapter_model", half.F32).Close()
@@ -129,13 +129,13 @@ func TestAdapterGolden(t *testing.T) {
 				t.Errorf("got %d tensors that change, want %d", len(m.Adapter.targets), len(want.Tensors()))
 			}
 			for _, w := range want.Tensors() {
-				compare(t, m, want, w)
+				comparePEFT(t, m, want, w)
 			}
 		})
 	}
 }
 
-func compare(t *testing.T, m *Model, want *weights.Set, w weights.Tensor) {
+func comparePEFT(t *testing.T, m *Model, want *weights.Set, w weights.Tensor) {
 	t.Helper()
 	shape, dt, ok := m.Tensor(w.Name)
 	if !ok || !slices.Equal(shape, w.Shape) || dt != w.DType || !m.Adapter.Touches(w.Name) {
@@ -147,7 +147,7 @@ func compare(t *testing.T, m *Model, want *weights.Set, w weights.Tensor) {
 	if dt != half.F32 {
 		units = 1
 	}
-	parts := sizes(t, m.Adapter, w)
+	parts := loraSizes(t, m.Adapter, w)
 	for i, g := range got {
 		if d := math.Abs(float64(g - exp[i])); d > units*ulp(dt, parts[i]) {
 			t.Errorf("%s: element %d: got %v, want %v, %v units apart", w.Name, i, g, exp[i], d/ulp(dt, parts[i]))
@@ -160,8 +160,8 @@ func compare(t *testing.T, m *Model, want *weights.Set, w weights.Tensor) {
 	}
 }
 
-// sizes is |W| + s·Σ|U|·|V| of each element.
-func sizes(t *testing.T, a *Adapter, w weights.Tensor) []float64 {
+// loraSizes is |W| + s·Σ|U|·|V| of each element.
+func loraSizes(t *testing.T, a *Adapter, w weights.Tensor) []float64 {
 	t.Helper()
 	target := a.targets[w.Name]
 	list := make([]float64, w.Len())
@@ -196,13 +196,13 @@ func sizes(t *testing.T, a *Adapter, w weights.Tensor) []float64 {
 // whole, from several goroutines at once.
 func TestAdapterFormula(t *testing.T) {
 	const I, J, R = 37, 1000, 5
-	base := tensors{}.filled("l.weight", I, J).filled("f.weight", J, I).filled("e.weight", I, J).filled("n.weight", J)
-	own := tensors{}
+	base := loraTensors{}.filled("l.weight", I, J).filled("f.weight", J, I).filled("e.weight", I, J).filled("n.weight", J)
+	own := loraTensors{}
 	for _, m := range []string{"l", "f"} {
 		own.filled("base_model.model."+m+".lora_A.weight", R, J).filled("base_model.model."+m+".lora_B.weight", I, R)
 	}
 	own.filled("base_model.model.e.lora_embedding_A", R, I).filled("base_model.model.e.lora_embedding_B", J, R)
-	a, err := adapter(t, `{"peft_type":"LORA","r":5,"lora_alpha":12.5}`, own, base)
+	a, err := newAdapter(t, `{"peft_type":"LORA","r":5,"lora_alpha":12.5}`, own, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,11 +233,11 @@ func TestAdapterFormula(t *testing.T) {
 				t.Fatalf("%s: element %d: got %v, want %v", name, i, got, want)
 			}
 		}
-		ranges(t, a, name, whole)
+		loraRanges(t, a, name, whole)
 	}
 }
 
-func ranges(t *testing.T, a *Adapter, name string, whole []float32) {
+func loraRanges(t *testing.T, a *Adapter, name string, whole []float32) {
 	t.Helper()
 	var group sync.WaitGroup
 	for k := range 4 {
@@ -258,12 +258,12 @@ func ranges(t *testing.T, a *Adapter, name string, whole []float32) {
 
 // TestAdapterEviction reads more tensors than are held, in turn.
 func TestAdapterEviction(t *testing.T) {
-	base, own := tensors{}, tensors{}
+	base, own := loraTensors{}, loraTensors{}
 	for i := range 2 * heldFactors {
 		base.filled(fmt.Sprintf("m.%d.weight", i), 3, 4+i)
 		own.filled(fmt.Sprintf("m.%d.lora_A.weight", i), 2, 4+i).filled(fmt.Sprintf("m.%d.lora_B.weight", i), 3, 2)
 	}
-	a, err := adapter(t, `{"peft_type":"LORA","r":2}`, own, base)
+	a, err := newAdapter(t, `{"peft_type":"LORA","r":2}`, own, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,9 +286,9 @@ func TestAdapterEviction(t *testing.T) {
 
 // TestAdapterNames finds tensors by all the names that there are.
 func TestAdapterNames(t *testing.T) {
-	base := tensors{}.filled("h.0.q.weight", 3, 4).filled("norm.weight", 4).filled("score.weight", 2, 4).
+	base := loraTensors{}.filled("h.0.q.weight", 3, 4).filled("norm.weight", 4).filled("score.weight", 2, 4).
 		filled("score.bias", 2).filled("model.embed_tokens.weight", 6, 4)
-	own := tensors{}.
+	own := loraTensors{}.
 		filled("base_model.model.transformer.h.0.q.lora_A.default.weight", 2, 4).
 		filled("base_model.model.transformer.h.0.q.lora_B.default.weight", 3, 2).
 		filled("base_model.model.transformer.h.0.q.base_layer.weight", 3, 4).
@@ -297,7 +297,7 @@ func TestAdapterNames(t *testing.T) {
 		filled("base_model.model.score.modules_to_save.bias", 2).
 		filled("base_model.model.model.embed_tokens.lora_embedding_A.x", 2, 6).
 		filled("base_model.model.model.embed_tokens.lora_embedding_B.x", 4, 2)
-	a, err := adapter(t, `{"peft_type":"LORA","r":2,"lora_alpha":2}`, own, base)
+	a, err := newAdapter(t, `{"peft_type":"LORA","r":2,"lora_alpha":2}`, own, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,9 +331,9 @@ func TestAdapterNames(t *testing.T) {
 // TestAdapterDifferences has the entries of "Differs:" of [Adapter].
 func TestAdapterDifferences(t *testing.T) {
 	// Theirs adds to the embedding what belongs to an output that is tied to it.
-	base := tensors{}.filled("model.embed_tokens.weight", 6, 4)
-	own := tensors{}.filled("base_model.model.lm_head.lora_A.weight", 2, 4).filled("base_model.model.lm_head.lora_B.weight", 6, 2)
-	a, err := adapter(t, `{"peft_type":"LORA","r":2}`, own, base)
+	base := loraTensors{}.filled("model.embed_tokens.weight", 6, 4)
+	own := loraTensors{}.filled("base_model.model.lm_head.lora_A.weight", 2, 4).filled("base_model.model.lm_head.lora_B.weight", 6, 2)
+	a, err := newAdapter(t, `{"peft_type":"LORA","r":2}`, own, base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,9 +356,9 @@ func TestAdapterDifferences(t *testing.T) {
 	// rounded, and so it is twice rounded; 1 + 2⁻⁸ + 2⁻¹⁷ is 1 + 2⁻⁷ once rounded, and
 	// 1 twice rounded, since 2⁻⁸ + 2⁻¹⁷ becomes 2⁻⁸, which is a tie.
 	dir, model := t.TempDir(), t.TempDir()
-	one := tensors{"e.weight": {[]int{1, 1}, []float32{1}}}
+	one := loraTensors{"e.weight": {[]int{1, 1}, []float32{1}}}
 	set := one.write(t, model, "model", half.BF16)
-	tensors{
+	loraTensors{
 		"e.lora_embedding_A": {[]int{1, 1}, []float32{1}},
 		"e.lora_embedding_B": {[]int{1, 1}, []float32{0x1p-8 + 0x1p-17}},
 	}.write(t, dir, "adapter_model", half.F32).Close()
@@ -387,10 +387,10 @@ func TestAdapterSquare(t *testing.T) {
 		{"the configuration says so", `{"peft_type":"LORA","r":2,"fan_in_fan_out":true}`, [2]int{8, 4}, true},
 		{"others say so", `{"peft_type":"LORA","r":2}`, [2]int{4, 8}, true},
 	} {
-		base := tensors{}.filled("a.weight", 4, 4).filled("b.weight", c.others[0], c.others[1])
-		own := tensors{}.filled("a.lora_A.weight", 2, 4).filled("a.lora_B.weight", 4, 2).
+		base := loraTensors{}.filled("a.weight", 4, 4).filled("b.weight", c.others[0], c.others[1])
+		own := loraTensors{}.filled("a.lora_A.weight", 2, 4).filled("a.lora_B.weight", 4, 2).
 			filled("b.lora_A.weight", 2, 4).filled("b.lora_B.weight", 8, 2)
-		a, err := adapter(t, c.config, own, base)
+		a, err := newAdapter(t, c.config, own, base)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,15 +405,15 @@ func TestAdapterSquare(t *testing.T) {
 
 func TestAdapterRefuses(t *testing.T) {
 	const ok = `{"peft_type":"LORA","r":2}`
-	base := func() tensors {
-		return tensors{}.filled("q.weight", 3, 4).filled("embed_tokens.weight", 6, 4).filled("q.bias", 3)
+	base := func() loraTensors {
+		return loraTensors{}.filled("q.weight", 3, 4).filled("embed_tokens.weight", 6, 4).filled("q.bias", 3)
 	}
-	pair := func(m string, in, out, r int) tensors {
-		return tensors{}.filled(m+".lora_A.weight", r, in).filled(m+".lora_B.weight", out, r)
+	pair := func(m string, in, out, r int) loraTensors {
+		return loraTensors{}.filled(m+".lora_A.weight", r, in).filled(m+".lora_B.weight", out, r)
 	}
 	for _, c := range []struct {
 		name, config string
-		own          tensors
+		own          loraTensors
 		want         string
 	}{
 		{"no JSON", "{", pair("q", 4, 3, 2), "adapter_config.json:1: the text ends, want a key in quotes"},
@@ -425,7 +425,7 @@ func TestAdapterRefuses(t *testing.T) {
 		{"replication", `{"peft_type":"LORA","layer_replication":[[0,4],[2,5]]}`, pair("q", 4, 3, 2), "layer_replication: got an array: this is a LoRA for a model with repeated layers, which is not supported"},
 		{"parameters", `{"peft_type":"LORA","target_parameters":["experts"]}`, pair("q", 4, 3, 2), "target_parameters: got an array: this is a LoRA of parameters that are no weights of layers, which is not supported"},
 		{"init", `{"peft_type":"LORA","init_lora_weights":"pissa_niter_4"}`, pair("q", 4, 3, 2), `init_lora_weights: got the string "pissa_niter_4": training began with other weights than those of the model, and the adapter fits those alone: save it again with path_initial_model_for_weight_conversion`},
-		{"unknown key", `{"peft_type":"LORA","use_magic":3}`, pair("q", 4, 3, 2), "use_magic: got the number 3, but this key is unknown: what it changes, nobody can say"},
+		{"unknown key", `{"peft_type":"LORA","use_magic":3}`, pair("q", 4, 3, 2), "use_magic: got the number 3: this key is unknown, and may make another model of it"},
 		{"rank", `{"peft_type":"LORA","r":0}`, pair("q", 4, 3, 2), "r: got the number 0, want a rank of at least 1"},
 		{"alpha", `{"peft_type":"LORA","lora_alpha":"x"}`, pair("q", 4, 3, 2), `lora_alpha: got the string "x", want a number`},
 		{"rslora", `{"peft_type":"LORA","use_rslora":1}`, pair("q", 4, 3, 2), `use_rslora: got the number 1, want true or false`},
@@ -434,25 +434,25 @@ func TestAdapterRefuses(t *testing.T) {
 		{"patterns", `{"peft_type":"LORA","alpha_pattern":[1]}`, pair("q", 4, 3, 2), `alpha_pattern: got an array, want an object`},
 		{"two errors", "{\"peft_type\":\"LORA\",\n\"r\":-1,\n\"use_qalora\":true}", pair("q", 4, 3, 2), "adapter_config.json:3: use_qalora: got true: this is QALoRA, which is not supported"},
 
-		{"no tensors", ok, tensors{}, "it has no tensors"},
+		{"no tensors", ok, loraTensors{}, "it has no tensors"},
 		{"other module", ok, pair("base_model.model.v", 4, 3, 2), `tensor "base_model.model.v.lora_B.weight" of shape [3 2]: the model has no tensor "v.weight": it is an adapter for another base`},
 		{"other shape", ok, pair("q", 5, 3, 2), `tensors "q.lora_A.weight" of shape [2 5] and "q.lora_B.weight" of shape [3 2]: the model's "q.weight" has shape [3 4]: it is a LoRA for another base`},
 		{"other rank", ok, pair("q", 4, 3, 1), `tensor "q.lora_A.weight" of shape [1 4]: want rank 2, which the configuration gives to "q"`},
-		{"no B", ok, tensors{}.filled("q.lora_A.weight", 2, 4), `tensor "q.lora_A.weight": the other factor of the model's "q.weight" is missing`},
-		{"no A", ok, tensors{}.filled("q.lora_B.weight", 3, 2), `tensor "q.lora_B.weight": the other factor of the model's "q.weight" is missing`},
-		{"ranks", ok, tensors{}.filled("q.lora_A.weight", 2, 4).filled("q.lora_B.weight", 3, 1), `tensors "q.lora_A.weight" of shape [2 4] and "q.lora_B.weight" of shape [3 1]: do not multiply`},
-		{"convolution", ok, tensors{}.filled("q.lora_A.weight", 2, 4, 1, 1), `tensor "q.lora_A.weight" of shape [2 4 1 1]: want a matrix: a LoRA of convolutions is not supported`},
-		{"embedding", ok, tensors{}.filled("embed_tokens.lora_embedding_A", 2, 4).filled("embed_tokens.lora_embedding_B", 6, 2), `the model's "embed_tokens.weight" has shape [6 4]: it is a LoRA for another base`},
+		{"no B", ok, loraTensors{}.filled("q.lora_A.weight", 2, 4), `tensor "q.lora_A.weight": the other factor of the model's "q.weight" is missing`},
+		{"no A", ok, loraTensors{}.filled("q.lora_B.weight", 3, 2), `tensor "q.lora_B.weight": the other factor of the model's "q.weight" is missing`},
+		{"ranks", ok, loraTensors{}.filled("q.lora_A.weight", 2, 4).filled("q.lora_B.weight", 3, 1), `tensors "q.lora_A.weight" of shape [2 4] and "q.lora_B.weight" of shape [3 1]: do not multiply`},
+		{"convolution", ok, loraTensors{}.filled("q.lora_A.weight", 2, 4, 1, 1), `tensor "q.lora_A.weight" of shape [2 4 1 1]: want a matrix: a LoRA of convolutions is not supported`},
+		{"embedding", ok, loraTensors{}.filled("embed_tokens.lora_embedding_A", 2, 4).filled("embed_tokens.lora_embedding_B", 6, 2), `the model's "embed_tokens.weight" has shape [6 4]: it is a LoRA for another base`},
 		{"both", ok, pair("q", 4, 3, 2).filled("q.lora_embedding_B", 3, 2), `the model's "q.weight" has factors of a layer and of an embedding, want those of one`},
-		{"two adapters", ok, tensors{}.filled("q.lora_A.x.weight", 2, 4).filled("q.lora_A.y.weight", 2, 4).filled("q.lora_B.x.weight", 3, 2), `tensor "q.lora_A.y.weight" of shape [2 4]: is a second A of the model's "q.weight", as is "q.lora_A.x.weight": want one adapter`},
+		{"two adapters", ok, loraTensors{}.filled("q.lora_A.x.weight", 2, 4).filled("q.lora_A.y.weight", 2, 4).filled("q.lora_B.x.weight", 3, 2), `tensor "q.lora_A.y.weight" of shape [2 4]: is a second A of the model's "q.weight", as is "q.lora_A.x.weight": want one adapter`},
 		{"magnitude", ok, pair("q", 4, 3, 2).filled("q.lora_magnitude_vector.weight", 3), `tensor "q.lora_magnitude_vector.weight" of shape [3]: this is DoRA, which is not supported`},
 		{"bias of B", ok, pair("q", 4, 3, 2).filled("q.lora_B.bias", 3), `tensor "q.lora_B.bias" of shape [3]: want lora_A, lora_B, lora_embedding_A or lora_embedding_B: this is another form of LoRA, which is not supported`},
-		{"whole", ok, tensors{}.filled("base_model.model.q.weight", 3, 5), `tensor "base_model.model.q.weight" of shape [3 5]: want shape [3 4], that of the model's "q.weight": it is an adapter for another base`},
-		{"whole twice", ok, tensors{}.filled("base_model.model.q.bias", 3).filled("q.base_layer.bias", 3), `tensor "q.base_layer.bias" of shape [3]: is in the place of the model's "q.bias", as is "base_model.model.q.bias"`},
-		{"head", ok, tensors{}.filled("lm_head.weight", 7, 4), `tensor "lm_head.weight" of shape [7 4]: want shape [6 4], that of the model's "embed_tokens.weight": it is an adapter for another base`},
+		{"whole", ok, loraTensors{}.filled("base_model.model.q.weight", 3, 5), `tensor "base_model.model.q.weight" of shape [3 5]: want shape [3 4], that of the model's "q.weight": it is an adapter for another base`},
+		{"whole twice", ok, loraTensors{}.filled("base_model.model.q.bias", 3).filled("q.base_layer.bias", 3), `tensor "q.base_layer.bias" of shape [3]: is in the place of the model's "q.bias", as is "base_model.model.q.bias"`},
+		{"head", ok, loraTensors{}.filled("lm_head.weight", 7, 4), `tensor "lm_head.weight" of shape [7 4]: want shape [6 4], that of the model's "embed_tokens.weight": it is an adapter for another base`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := adapter(t, c.config, c.own, base())
+			_, err := newAdapter(t, c.config, c.own, base())
 			if err == nil || !strings.HasSuffix(err.Error(), c.want) || !errors.Is(err, fault.Data) ||
 				!strings.HasPrefix(err.Error(), "merge: adapter ") {
 				t.Errorf("got  %v\nwant merge: adapter …: %s", err, c.want)
@@ -463,11 +463,11 @@ func TestAdapterRefuses(t *testing.T) {
 
 // TestAdapterManyErrors says some of what is wrong, and how much more.
 func TestAdapterManyErrors(t *testing.T) {
-	own := tensors{}
+	own := loraTensors{}
 	for i := range 30 {
 		own.filled(fmt.Sprintf("m.%d.weight", i), 1)
 	}
-	_, err := adapter(t, `{"peft_type":"LORA"}`, own, tensors{}.filled("q.weight", 1))
+	_, err := newAdapter(t, `{"peft_type":"LORA"}`, own, loraTensors{}.filled("q.weight", 1))
 	if err == nil || strings.Count(err.Error(), "\n") != 10 || !strings.HasSuffix(err.Error(), "\nand 20 more") {
 		t.Errorf("got %v", err)
 	}
@@ -475,7 +475,7 @@ func TestAdapterManyErrors(t *testing.T) {
 
 func TestAdapterFiles(t *testing.T) {
 	dir := t.TempDir()
-	base := tensors{}.filled("q.weight", 1).write(t, t.TempDir(), "model", half.F32)
+	base := loraTensors{}.filled("q.weight", 1).write(t, t.TempDir(), "model", half.F32)
 	_, err := OpenAdapter(dir, base)
 	if !errors.Is(err, os.ErrNotExist) || !errors.Is(err, fault.Data) {
 		t.Errorf("an empty folder: %v", err)
@@ -490,9 +490,9 @@ func TestAdapterFiles(t *testing.T) {
 }
 
 func TestAdapterReadRefuses(t *testing.T) {
-	nan := tensors{}.filled("q.lora_A.weight", 2, 4).filled("q.lora_B.weight", 3, 2)
+	nan := loraTensors{}.filled("q.lora_A.weight", 2, 4).filled("q.lora_B.weight", 3, 2)
 	nan["q.lora_A.weight"].x[5] = float32(math.NaN())
-	a, err := adapter(t, `{"peft_type":"LORA","r":2}`, nan, tensors{}.filled("q.weight", 3, 4))
+	a, err := newAdapter(t, `{"peft_type":"LORA","r":2}`, nan, loraTensors{}.filled("q.weight", 3, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
