@@ -64,16 +64,13 @@ func (m *Model) Close() {
 
 // Tensor finds a tensor, with its shape and type after the adapter.
 func (m *Model) Tensor(name string) (shape []int, t half.DType, ok bool) {
-	w, ok := m.Weights.Lookup(name)
-	if !ok {
-		return nil, 0, false
-	}
 	if m.Adapter != nil {
 		if r, ok := m.Adapter.Replaced(name); ok {
 			return r.Shape, r.DType, true
 		}
 	}
-	return w.Shape, w.DType, true
+	w, ok := m.Weights.Lookup(name)
+	return w.Shape, w.DType, ok
 }
 
 // Read sets dst to elements lo to hi of a tensor of floats, widened, with the
