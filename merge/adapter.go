@@ -152,7 +152,7 @@ func (a *Adapter) Memory(readers int) int64 {
 		v, _ := a.own.Lookup(t.b)
 		most = max(most, 4*int64(u.Len()+2*v.Len()), 4*int64(2*u.Len()+v.Len()))
 	}
-	return int64(heldFactors+readers)*most + int64(readers)*4*adapterChunk
+	return int64(heldFactors+readers)*most + int64(readers)*6*adapterChunk
 }
 
 // Read sets dst to elements lo to hi of a tensor of the model with the adapter
@@ -173,11 +173,11 @@ func (a *Adapter) Read(name string, lo, hi int, dst []float32) error {
 			return fmt.Errorf("merge: adapter %s: %w", a.dir, err)
 		}
 	}
-	w := adapterChunks.Get().(*[adapterChunk]float32)
+	w := adapterChunks.Get().(*adapterScratch)
 	defer adapterChunks.Put(w)
 	for at := lo; at < hi; at += adapterChunk {
 		n := min(adapterChunk, hi-at)
-		if err := a.readPart(t, f, at, dst[at-lo:][:n], w[:n]); err != nil {
+		if err := a.readPart(t, f, at, dst[at-lo:][:n], w); err != nil {
 			return fmt.Errorf("merge: adapter %s: %w", a.dir, err)
 		}
 	}
@@ -187,11 +187,18 @@ func (a *Adapter) Read(name string, lo, hi int, dst []float32) error {
 // adapterChunk is how many elements are made at a time.
 const adapterChunk = 1 << 14
 
-// adapterChunks holds *[adapterChunk]float32.
-var adapterChunks = sync.Pool{New: func() any { return new([adapterChunk]float32) }}
+// adapterScratch is what making a part takes.
+type adapterScratch struct {
+	w    [adapterChunk]float32
+	half [adapterChunk]uint16
+}
 
-// readPart sets dst to the elements from lo on. w is scratch of its length.
-func (a *Adapter) readPart(t *loraTarget, f *loraFactors, lo int, dst, w []float32) error {
+// adapterChunks holds *adapterScratch.
+var adapterChunks = sync.Pool{New: func() any { return new(adapterScratch) }}
+
+// readPart sets dst to the elements from lo on.
+func (a *Adapter) readPart(t *loraTarget, f *loraFactors, lo int, dst []float32, tmp *adapterScratch) error {
+	w := tmp.w[:len(dst)]
 	set, name := a.base, t.model.Name
 	if t.instead != "" {
 		set, name = a.own, t.instead
@@ -207,7 +214,7 @@ func (a *Adapter) readPart(t *loraTarget, f *loraFactors, lo int, dst, w []float
 			dst[i] = w[i] + float32(t.scale*v)
 		}
 	}
-	round(a.level, dst, t.model.DType)
+	round(a.level, dst, t.model.DType, tmp.half[:len(dst)])
 	return nil
 }
 
