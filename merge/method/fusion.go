@@ -144,7 +144,7 @@ func (j *fusionJob) selecting() *Pass {
 	return &Pass{Do: func(c *Chunk) error {
 		s, rest := c.Scratch[:c.Len()], c.Scratch[c.Len():]
 		j.scores(s, c)
-		j.rank.walk(c.Index, s, words(rest))
+		j.rank.walk(j.p.Level, c.Index, s, words(rest))
 		return nil
 	}}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"pleach/kernel"
 )
 
 // ranking finds order statistics of the keys of a tensor that passes by in chunks: the
@@ -129,14 +131,14 @@ func (r *ranking) settle() (more bool) {
 }
 
 // walk looks at the keys of a chunk. scratch has room for them.
-func (r *ranking) walk(chunk int, x []float32, scratch []uint32) {
+func (r *ranking) walk(l kernel.Level, chunk int, x []float32, scratch []uint32) {
 	for _, s := range r.targets {
 		switch {
 		case s.known:
 		case s.counting:
 			s.count(x)
 		default:
-			s.collect(chunk, x, scratch)
+			s.collect(l, chunk, x, scratch)
 		}
 	}
 }
@@ -216,8 +218,8 @@ type part struct {
 	least, most uint32
 }
 
-func (s *statistic) collect(chunk int, x []float32, scratch []uint32) {
-	n, above, least, most := collect(scratch[:len(x)], x, s.a, s.b)
+func (s *statistic) collect(l kernel.Level, chunk int, x []float32, scratch []uint32) {
+	n, above, least, most := l.Collect(scratch[:len(x)], x, s.a, s.b)
 	s.above.Add(int64(above))
 	end := int(s.used.Add(int64(n)))
 	if end <= len(s.found) {

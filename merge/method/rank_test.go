@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"pleach/kernel"
 )
 
 // magnitudesOf are tensors that are hard to select from, by name.
@@ -57,42 +59,10 @@ func rankOf(r *ranking, x []float32) (walks int) {
 	}
 	for ; r.settle(); walks++ {
 		for i := range Chunks(r.n, r.size) {
-			r.walk(i, chunk(i), scratch)
+			r.walk(kernel.Best(), i, chunk(i), scratch)
 		}
 	}
 	return walks
-}
-
-// TestCollect: the loop counts and keeps what its definition says.
-func TestCollect(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 70 {
-		for range 20 {
-			lo := uint32(r.IntN(12))
-			hi := lo + 1 + uint32(r.IntN(5))
-			x := fill(n, func(int) float32 { return math.Float32frombits(uint32(r.IntN(20)) | uint32(r.IntN(2))<<31) })
-			var want []uint32
-			var above, least, most int
-			for _, v := range x {
-				switch k := math.Float32bits(v) & (1<<31 - 1); {
-				case k > hi:
-					above++
-				case k == hi:
-					most++
-				case k == lo:
-					least++
-				case k > lo:
-					want = append(want, k)
-				}
-			}
-			dst := make([]uint32, n)
-			gotN, gotAbove, gotLeast, gotMost := collect(dst, x, lo, hi)
-			if !slices.Equal(dst[:gotN], want) || gotAbove != above || gotLeast != least || gotMost != most {
-				t.Fatalf("collect(%v, %d, %d) = %v, %d, %d, %d, want %v, %d, %d, %d",
-					x, lo, hi, dst[:gotN], gotAbove, gotLeast, gotMost, want, above, least, most)
-			}
-		}
-	}
 }
 
 // TestRanking: statistics are those of a sort, in tensors with and without a sample.

@@ -135,7 +135,7 @@ func (j *sceJob) selecting() *Pass {
 	return &Pass{Do: func(c *Chunk) error {
 		v, rest := c.Scratch[:c.Len()], c.Scratch[c.Len():]
 		j.variances(v, c, 0)
-		j.window.rank.walk(c.Index, v, words(rest))
+		j.window.rank.walk(j.p.Level, c.Index, v, words(rest))
 		return nil
 	}}
 }

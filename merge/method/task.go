@@ -240,7 +240,7 @@ func (j *taskJob) selecting() *Pass {
 		for _, s := range j.shares {
 			if s.window != nil && !s.window.done {
 				j.p.Level.Sub(d, c.In[s.input], c.In[j.p.Base])
-				s.window.rank.walk(c.Index, d, words(rest))
+				s.window.rank.walk(j.p.Level, c.Index, d, words(rest))
 			}
 		}
 		return nil

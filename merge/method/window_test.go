@@ -84,7 +84,7 @@ func windowOf(w *window, x []float32, order []int) {
 	}
 	for w.settle() {
 		for _, i := range order {
-			w.rank.walk(i, chunk(i), scratch)
+			w.rank.walk(kernel.Best(), i, chunk(i), scratch)
 		}
 	}
 }

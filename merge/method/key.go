@@ -26,24 +26,6 @@ func below(key uint32) float32 {
 	return value(key - 1)
 }
 
-// collect sets dst to the keys of x that lie between two others, in the order of x,
-// and counts the rest. dst has room for len(x); lo < hi.
-//
-//	n: lo < key < hi;  above: key > hi;  least: key = lo;  most: key = hi
-func collect(dst []uint32, x []float32, lo, hi uint32) (n, above, least, most int) {
-	span := uint64(hi - lo - 1)
-	dst = dst[:len(x)]
-	for _, v := range x {
-		k := key(v)
-		dst[n] = k
-		n += int((uint64(k-lo-1) - span) >> 63)
-		above += int((uint64(hi) - uint64(k)) >> 63)
-		least += int((uint64(k^lo) - 1) >> 63)
-		most += int((uint64(k^hi) - 1) >> 63)
-	}
-	return n, above, least, most
-}
-
 // words is scratch memory as 32-bit words.
 func words(x []float32) []uint32 {
 	if len(x) == 0 {
