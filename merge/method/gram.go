@@ -51,15 +51,16 @@ func (g gram) norms(n int) []float64 {
 }
 
 // cosine is the dot product of two vectors by the product of their lengths, of which
-// none is taken to be less than least, within [−1, 1]. It is exactly ±1 for
-// vectors that are equal or opposite.
+// none is taken to be less than least, within [−1, 1]. What differs from ±1 by the
+// rounding of float64 is ±1, so that parallel vectors have no angle: a tiny one would
+// be divided by.
 func (g gram) cosine(i, j int, least float64) float64 {
-	a, b := g.at(i, i), g.at(j, j)
-	size := math.Sqrt(a * b)
-	if s := least * least; a < s || b < s {
-		size = max(math.Sqrt(a), least) * max(math.Sqrt(b), least)
+	const rounding = 0x1p-50
+	c := g.at(i, j) / float64(max(g.norm(i), least)*max(g.norm(j), least))
+	if math.Abs(c) > 1-rounding {
+		return math.Copysign(1, c)
 	}
-	return min(max(g.at(i, j)/size, -1), 1)
+	return c
 }
 
 // A solver finds the coefficients of a combination of vectors from their dot
