@@ -344,9 +344,10 @@ func variants(shape []int, spread float64, r *rand.Rand) []combining {
 }
 
 // TestCombineOracles compares with the formulas in float64 on shapes with vectors of any
-// length, and with tensors of several chunks.
+// length, and with tensors of several chunks. Those of many vectors have vectors long
+// enough that none are nearly opposite: float32 cannot be right there.
 func TestCombineOracles(t *testing.T) {
-	const seed = 3
+	const seed, large = 3, 1_000_000
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, shape := range [][]int{
 		{},
@@ -359,21 +360,130 @@ func TestCombineOracles(t *testing.T) {
 		{64, 33},
 		{3, 1, 9},
 		{3, 20000},
-		{20000, 3},
+		{3000, 20},
 		{40000},
 		{70, 5000},
-		{3, 140001},
+		{16, 140001},
 	} {
 		for _, spread := range []float64{.02, .5, 2} {
-			if len(shape) == 2 && shape[0]*shape[1] > 1e5 && spread != .5 {
+			n := (&Problem{Shape: shape}).Len()
+			if n > large/10 && spread != .5 {
 				continue
 			}
 			for i, c := range variants(shape, spread, r) {
+				if n > large && c.Global["nuslerp_row_wise"] == 0 {
+					continue // nothing that smaller tensors do not have
+				}
 				want := c.oracle()
 				if d := farthest(c.solve(t, 2), want); !(d <= 1e-6) {
 					t.Errorf("%s (variant %d, seed %d) %v %v, spread %v: off by %.2g", c.method, i, seed, shape, c.Global,
 						spread, d)
 				}
+			}
+		}
+	}
+}
+
+// solveShuffled is the output if chunks are visited in any order, with scratch full of
+// NaN, and only the inputs that a pass needs.
+func solveShuffled(t *testing.T, c combining, r *rand.Rand) []float32 {
+	t.Helper()
+	j, err := c.job()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make([]float32, c.Len())
+	scratch := make([]float32, j.Scratch())
+	for {
+		p, err := j.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p == nil {
+			return out
+		}
+		list := slices.Clone(p.Chunks)
+		if list == nil {
+			list = r.Perm(Chunks(len(out), j.Chunk()))
+		}
+		r.Shuffle(len(list), func(a, b int) { list[a], list[b] = list[b], list[a] })
+		for _, i := range list {
+			for k := range scratch {
+				scratch[k] = float32(math.NaN())
+			}
+			if err := p.Do(p.chunk(i, j.Chunk(), c.in, out, scratch)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestCombineSameBits: neither the number of workers nor the order of chunks changes a
+// bit, and inputs stay as they are.
+func TestCombineSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 0))
+	for _, shape := range [][]int{{70, 700}, {9000, 11}, {2, 31, 900}, {3, 150000}, {46, 131072}, {50001}} {
+		for i, c := range variants(shape, .3, r) {
+			if c.Len() > 1_000_000 && c.Global["nuslerp_row_wise"] == 0 {
+				continue
+			}
+			before := make([][]float32, len(c.in))
+			for k, x := range c.in {
+				before[k] = slices.Clone(x)
+			}
+			want := c.solve(t, 1)
+			for _, got := range [][]float32{c.solve(t, 2), c.solve(t, 8), solveShuffled(t, c, r)} {
+				if k := firstOther(got, want); k >= 0 {
+					t.Errorf("%s (variant %d) %v: element %d: got %v, want %v", c.method, i, shape, k, got[k], want[k])
+				}
+			}
+			for k, x := range c.in {
+				if firstOther(x, before[k]) >= 0 {
+					t.Errorf("%s (variant %d) %v: input %d changed", c.method, i, shape, k)
+				}
+			}
+		}
+	}
+}
+
+// firstOther is the first element whose bits differ, −1 for none.
+func firstOther(x, y []float32) int {
+	for i, v := range x {
+		if math.Float32bits(v) != math.Float32bits(y[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// TestCombineMemory: a job says an upper bound of what it holds, which hardly grows with
+// a tensor.
+func TestCombineMemory(t *testing.T) {
+	for _, c := range variants([]int{1, 1}, 1, rand.New(rand.NewPCG(1, 0))) {
+		for _, shape := range [][]int{{128256, 8192}, {8192, 28672}, {1 << 30}, {64, 2048, 1408}} {
+			c.Shape = shape
+			j, err := c.job()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m := j.Memory(); m < 0 || m > 96<<20 {
+				t.Errorf("%s %v %v: got %d bytes, want less", c.method, shape, c.Global, m)
+			}
+			if j.Chunk() < 1 || j.Chunk() > 1<<20 || j.Scratch() > 1<<20 {
+				t.Errorf("%s %v %v: got chunks of %d and scratch of %d elements", c.method, shape, c.Global,
+					j.Chunk(), j.Scratch())
+			}
+		}
+	}
+}
+
+// TestCombineEmpty: a tensor of no elements is no mistake.
+func TestCombineEmpty(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	for _, shape := range [][]int{{0}, {0, 3}, {3, 0}} {
+		for _, c := range variants(shape, 1, r) {
+			if got := c.solve(t, 2); len(got) != 0 {
+				t.Errorf("%s %v: got %v, want nothing", c.method, shape, got)
 			}
 		}
 	}
