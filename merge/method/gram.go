@@ -165,17 +165,19 @@ type gramJob struct {
 	combination
 
 	begun int
-	sums  []gram // of every chunk
+	sums  []float64 // the dot products of every chunk, one after the other
 	coef  []float64
 }
 
 func (j *gramJob) Chunk() int   { return Flat }
 func (j *gramJob) Scratch() int { return j.scratch() }
 
+// pairs is the number of dot products of a chunk.
+func (j *gramJob) pairs() int { return len(j.inputs) * (len(j.inputs) + 1) / 2 }
+
 // Memory is that of the dot products of every chunk.
 func (j *gramJob) Memory() int64 {
-	const header = 24 // of a slice
-	return int64(Chunks(j.p.Len(), Flat)) * int64(8*len(newGram(len(j.inputs)))+header)
+	return 8 * int64(Chunks(j.p.Len(), Flat)) * int64(j.pairs())
 }
 
 func (j *gramJob) Begin() (*Pass, error) {
@@ -183,11 +185,12 @@ func (j *gramJob) Begin() (*Pass, error) {
 	j.begun++
 	switch j.begun {
 	case 1:
-		j.sums = make([]gram, Chunks(j.p.Len(), Flat))
+		pairs := j.pairs()
+		j.sums = make([]float64, Chunks(j.p.Len(), Flat)*pairs)
 		return &Pass{Need: need, Do: func(c *Chunk) error {
-			g := newGram(len(j.inputs))
+			g := newGram(len(j.inputs)) // and not in place: neighbours share a line of the cache
 			j.measure(g, c, 0, c.Len())
-			j.sums[c.Index] = g
+			copy(j.sums[c.Index*pairs:], g)
 			return nil
 		}}, nil
 	case 2:
@@ -209,10 +212,8 @@ func (j *gramJob) solveSum() error {
 		return nil
 	}
 	total := newGram(len(j.inputs))
-	for _, g := range j.sums {
-		for i, x := range g {
-			total[i] += x
-		}
+	for i, x := range j.sums {
+		total[i%len(total)] += x
 	}
 	j.sums = nil
 	j.coef = make([]float64, len(j.inputs))
