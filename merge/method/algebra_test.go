@@ -116,3 +116,20 @@ func TestCombineEdges(t *testing.T) {
 		}
 	}
 }
+
+// TestSlerpThreshold: directions whose dot product is above 0.9995 are on a line, those
+// below it on an arc, which is longer from 0.
+func TestSlerpThreshold(t *testing.T) {
+	for _, tt := range []struct{ angle, want float64 }{
+		{.0300, math.Cos(.0300 / 2)}, // cos .0300 = 0.99955
+		{.0330, 1},                   // cos .0330 = 0.99946
+		{math.Pi - .0300, math.Sin(.0300 / 2)},
+		{math.Pi - .0330, 1},
+	} {
+		in := [][]float32{{1, 0}, {float32(math.Cos(tt.angle)), float32(math.Sin(tt.angle))}}
+		y := newCombining("slerp", []int{2}, 0, in, Values{"t": .5}).solve(t, 1)
+		if got := math.Hypot(float64(y[0]), float64(y[1])); math.Abs(got-tt.want) > 2e-5 {
+			t.Errorf("directions at an angle of %v: got a length of %v, want %v", tt.angle, got, tt.want)
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"pleach/kernel"
 )
 
 // The oracles of this file are the formulas again, on whole tensors in float64, one
@@ -283,7 +285,8 @@ func (c combining) oracle() []float64 {
 	case "ram":
 		return ramOracle(x, b, c.Global.orElse("epsilon", 1e-5), 0, 0)
 	case "ramplus_tl":
-		return ramOracle(x, b, c.Global.orElse("epsilon", 1e-5), c.Global.orElse("r", .1), c.Global.orElse("alpha", .2))
+		return ramOracle(x, b, c.Global.orElse("epsilon", 1e-5), c.Global.orElse("r", .1),
+			c.Global.orElse("alpha", .2))
 	case "nearswap":
 		y := make([]float64, len(b))
 		for i, a := range b {
@@ -441,6 +444,20 @@ func TestCombineSameBits(t *testing.T) {
 				if firstOther(x, before[k]) >= 0 {
 					t.Errorf("%s (variant %d) %v: input %d changed", c.method, i, shape, k)
 				}
+			}
+		}
+	}
+}
+
+// TestCombineLevels: every set of instructions gives the same bits.
+func TestCombineLevels(t *testing.T) {
+	for i, c := range variants([]int{7, 300, 9}, .3, rand.New(rand.NewPCG(6, 0))) {
+		want := c.solve(t, 1)
+		for _, l := range kernel.Levels() {
+			c.Level = l
+			got := c.solve(t, 1)
+			if k := firstOther(got, want); k >= 0 {
+				t.Errorf("%s (variant %d) on %v: element %d: got %v, want %v", c.method, i, l, k, got[k], want[k])
 			}
 		}
 	}

@@ -85,7 +85,8 @@ for flatten, wise, shape in shapes:
     reference("nuslerp", "near", models(1, shape, 0.5), None, shared, {"weight": [0.3, 0.7]})
 reference("multislerp", "near", models(2, (6, 5), 0.5), 0, {}, {"weight": [0, 0.3, 0.7]})
 reference("multislerp", "near", models(2, (6, 5), 0.5), None, {}, {"weight": [0.2, 0.3, 0.7]})
-reference("multislerp", "near", models(2, (6, 5), 0.5), None, {"normalize_weights": False}, {"weight": [0.2, 0.3, 0.7]})
+shared = {"normalize_weights": False}
+reference("multislerp", "near", models(2, (6, 5), 0.5), None, shared, {"weight": [0.2, 0.3, 0.7]})
 for n, spread in ((1, 0.5), (2, 0.01), (3, 3.0)):
     reference("karcher", "near", models(n, (6, 5), spread), None, {"max_iter": 5})
 for n in (2, 3):
