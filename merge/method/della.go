@@ -112,31 +112,26 @@ func orBits(mask, b []uint64, at int) {
 	}
 }
 
-// mostLevels is the number of buckets of a row at most. Bucket 0 is of zeros, and each
-// of the others of equal sign, exponent and first bits of the mantissa; bucket 1 also of
-// what is smaller.
+// mostLevels is the number of buckets of a row at most. The elements of a bucket have
+// the exponent and the first bits of the mantissa in common; bucket 0 is also of all
+// that is smaller.
 const mostLevels = 1 << 12
 
 // rows is what work on a row needs.
 type rows struct {
 	kept   []uint64              // the result: bits
 	before [mostLevels + 1]int32 // elements in lower buckets
-	marked [mostLevels]bool      // buckets in which exact ranks are needed
-	asked  []int32               // elements whose exact rank is needed
-	member []uint64              // elements of marked buckets: key and index
+	odd    [mostLevels]int32
+	marked [mostLevels]bool // buckets in which exact ranks are needed
+	asked  []int32          // elements whose exact rank is needed
+	member []uint64         // elements of marked buckets: key and index
 
 	levels, shift int
-	top           uint32 // the largest key, shifted
+	lowest        int // key of bucket 0, shifted; less than 0 if that cannot be
 }
 
 // bucket is that of a key.
-func (r *rows) bucket(k uint32) int {
-	b := max(int(k>>r.shift)-int(r.top)+r.levels-1, 1)
-	if k == 0 {
-		b = 0
-	}
-	return b
-}
+func (r *rows) bucket(k uint32) int { return max(int(k>>r.shift)-r.lowest, 0) }
 
 // row sets r.kept for one row x with random words w.
 func (q *pruner) row(l kernel.Level, r *rows, x []float32, w []uint32) {
@@ -174,17 +169,24 @@ func (r *rows) scale(l kernel.Level, x []float32) {
 			most = max(most, key(v))
 		}
 	}
-	r.top = most >> r.shift
+	r.lowest = int(most>>r.shift) - r.levels + 1
 }
 
-// tally counts the elements in lower buckets of each one.
+// tally counts the elements in lower buckets of each one. Neighbours are counted apart,
+// for they often fall into one bucket.
 func (r *rows) tally(x []float32) {
 	clear(r.before[:r.levels+1])
-	for _, v := range x {
-		r.before[r.bucket(key(v))+1]++
+	clear(r.odd[:r.levels])
+	i := 0
+	for ; i+2 <= len(x); i += 2 {
+		r.before[r.bucket(key(x[i]))+1]++
+		r.odd[r.bucket(key(x[i+1]))]++
+	}
+	if i < len(x) {
+		r.odd[r.bucket(key(x[i]))]++
 	}
 	for i := range r.levels {
-		r.before[i+1] += r.before[i]
+		r.before[i+1] += r.before[i] + r.odd[i]
 	}
 }
 
@@ -231,10 +233,10 @@ func (r *rows) gather(x []float32) {
 
 // floor is not above what member has for elements of a bucket, and above those before.
 func (r *rows) floor(b int) uint64 {
-	if b == 1 {
-		return 1 << 32
+	if b == 0 {
+		return 0
 	}
-	return uint64(b-r.levels+1+int(r.top)) << r.shift << 32
+	return uint64(b+r.lowest) << r.shift << 32
 }
 
 // memory is an upper bound of the bytes that one call of keep allocates.
