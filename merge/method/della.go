@@ -30,6 +30,8 @@ type pruner struct {
 	m, stride     int     // elements of a row and the distance between them
 	first, spread float64 // p of rank 1, and what is added up to rank m
 	single        float64 // p in rows of one element
+	perChance     float64 // ranks by which p rises by 1
+	trust         uint64  // 1 if perChance can be computed with
 	low, high     uint32  // words of 24 bits below low are kept always, from high on never
 }
 
@@ -44,6 +46,9 @@ func newPruner(shape []int, density, epsilon float64) *pruner {
 		for _, d := range shape[2:] {
 			q.stride *= d
 		}
+	}
+	if q.m > 1 && q.spread > 1e-6 {
+		q.perChance, q.trust = float64(q.m-1)/q.spread, 1
 	}
 	a, b := q.chance(1), q.chance(q.m)
 	q.low, q.high = belowChance(min(a, b)), belowChance(max(a, b))
@@ -202,22 +207,37 @@ func (q *pruner) classify(r *rows, x []float32, w []uint32) {
 		}
 		for open := below &^ kept; open != 0; open &= open - 1 {
 			j := bits.TrailingZeros64(open)
-			k := key(x[at+j])
-			if k == 0 {
-				continue
-			}
-			b := r.bucket(k)
-			one := q.keeps(w[at+j], int(r.before[b])+1)
-			switch other := q.keeps(w[at+j], int(r.before[b+1])); {
-			case one != other:
-				r.marked[b] = true
-				r.asked = append(r.asked, int32(at+j))
-			case one:
-				kept |= 1 << j
+			b := r.bucket(key(x[at+j]))
+			first, last := int(r.before[b])+1, int(r.before[b+1])
+			t := q.turn(w[at+j])
+			sure := uint64(t-first)>>63&q.trust | uint64(last-t)>>63&q.trust
+			kept |= uint64(t-first) >> 63 & q.trust << j
+			if sure == 0 && x[at+j] != 0 {
+				kept |= q.ask(r, w[at+j], at+j, b) << j
 			}
 		}
 		r.kept[at/64] = kept
 	}
+}
+
+// turn is near the rank from which on an element with a random word is kept: surely at a
+// larger rank, surely not at a smaller one.
+func (q *pruner) turn(w uint32) int {
+	return int(float64((float64(w>>8)*0x1p-24-q.first)*q.perChance)) + 1
+}
+
+// ask is 1 if element i is kept at all ranks of its bucket, and puts it on the list if it
+// depends on the rank.
+func (q *pruner) ask(r *rows, w uint32, i, b int) uint64 {
+	one, other := q.keeps(w, int(r.before[b])+1), q.keeps(w, int(r.before[b+1]))
+	switch {
+	case one != other:
+		r.marked[b] = true
+		r.asked = append(r.asked, int32(i))
+	case one:
+		return 1
+	}
+	return 0
 }
 
 // gather sorts the elements of marked buckets by key and index.
