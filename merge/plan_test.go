@@ -893,3 +893,70 @@ func TestVocabulary(t *testing.T) {
 		}
 	}
 }
+
+// TestOpen: folders are found without help, adapters are opened, and what is wrong
+// with a model is said with the line that names it.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	tinyLlama(1).write(t, filepath.Join(dir, "a"))
+	t.Chdir(dir)
+	if err := os.Mkdir("empty", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(model string) error {
+		c, err := ParseConfig("c.yml", []byte("merge_method: passthrough\nmodels:\n- model: "+model+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newPlan(c, Options{}, testMethods(), vocab.Build)
+		if err == nil {
+			p.Close()
+		}
+		return err
+	}
+	if err := plan("a"); err != nil {
+		t.Error(err)
+	}
+	for model, want := range map[string]string{
+		"missing": "merge: c.yml:3: model missing: ",
+		"a@main":  "merge: c.yml:3: model a@main: folders have no revisions",
+		"empty":   "merge: c.yml:3: model empty: open empty/config.json: ",
+		"a+empty": "merge: c.yml:3: model a+empty: ",
+		"a+none":  "merge: c.yml:3: model none: ",
+	} {
+		if err := plan(model); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s…", model, err, want)
+		}
+	}
+}
+
+// TestExperts: thousands of tensors are planned in well under a second, and those
+// of experts by their own names.
+func TestExperts(t *testing.T) {
+	m := tinyLlama(24).change(map[string]any{
+		"architectures": []string{"Qwen3MoeForCausalLM"}, "num_experts": 64,
+	}, nil)
+	for i := range 24 {
+		layer := fmt.Sprintf("model.layers.%d.", i)
+		for _, name := range []string{"gate", "up", "down"} {
+			delete(m.Tensors, layer+"mlp."+name+"_proj.weight")
+			for e := range 64 {
+				m.Tensors[fmt.Sprintf("%smlp.experts.%d.%s_proj.weight", layer, e, name)] = []int{1}
+			}
+		}
+		for _, name := range []string{"mlp.gate.weight", "self_attn.q_norm.weight", "self_attn.k_norm.weight"} {
+			m.Tensors[layer+name] = []int{4}
+		}
+	}
+	w := newWorld(t, map[string]*tiny{"a": m, "b": m, "c": m})
+	begin := time.Now()
+	p := w.mustPlan(t, "merge_method: ties\nbase_model: a\nmodels: [{model: b}, {model: c}]\nparameters: {weight: [0, 1]}\n")
+	took := time.Since(begin)
+	t.Logf("planning %d tensors took %v", len(p.Tensors), took)
+	if len(p.Tensors) != len(m.Tensors) || len(p.Dropped) > 0 {
+		t.Errorf("got %d tensors, %d dropped, want %d, 0", len(p.Tensors), len(p.Dropped), len(m.Tensors))
+	}
+	if took > 3*time.Second {
+		t.Errorf("planning took %v", took)
+	}
+}

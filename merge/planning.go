@@ -217,6 +217,9 @@ func (pl *planner) find(path, revision string) (string, error) {
 	if pl.o.Find != nil {
 		return pl.o.Find(path, revision)
 	}
+	if revision != "" {
+		return "", fault.Configf("model %s@%s: folders have no revisions", path, revision)
+	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fault.Configf("model %s: %w", path, err)
 	}
