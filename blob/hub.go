@@ -48,19 +48,24 @@ func tokenFile() string {
 	if p := os.Getenv("HF_TOKEN_PATH"); p != "" {
 		return p
 	}
-	home := os.Getenv("HF_HOME")
-	if home == "" {
-		cache := os.Getenv("XDG_CACHE_HOME")
-		if cache == "" {
-			user, err := os.UserHomeDir()
-			if err != nil {
-				return ""
-			}
-			cache = filepath.Join(user, ".cache")
-		}
-		home = filepath.Join(cache, "huggingface")
+	return filepath.Join(hubHome(), "token")
+}
+
+// hubHome is where tools of the hub keep what they fetched: HF_HOME, or
+// ~/.cache/huggingface.
+func hubHome() string {
+	if home := os.Getenv("HF_HOME"); home != "" {
+		return home
 	}
-	return filepath.Join(home, "token")
+	cache := os.Getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		cache = filepath.Join(user, ".cache")
+	}
+	return filepath.Join(cache, "huggingface")
 }
 
 // hub speaks with one endpoint.

@@ -4,6 +4,7 @@
 package kernel
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -27,7 +28,7 @@ func (c kernelCase) run() [][]float32 { c.call(); return c.out }
 // kernelCases are all kernels, with the same operands on every host. The
 // operands of one do not depend on the others before it.
 func kernelCases(l Level) []kernelCase {
-	return slices.Concat(productCases(l), rowCases(l), tileCases(l), headCases(l), bf16Cases(l))
+	return slices.Concat(productCases(l), rowCases(l), tileCases(l), headCases(l), bf16Cases(l), mergeCases(l))
 }
 
 func newFixed(seed uint64) fixed { return fixed{rand.New(rand.NewPCG(seed, 2))} }
@@ -212,6 +213,12 @@ func halves(x []float32) []uint16 {
 	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(x))), 2*len(x))
 }
 
+// asFloats are the bits of w as numbers.
+func asFloats[T uint32 | uint64](w []T) []float32 {
+	var one T
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(w))), len(w)*int(unsafe.Sizeof(one))/4)
+}
+
 func bf16Cases(l Level) []kernelCase {
 	const N, D = 33, 134
 	f := newFixed(5)
@@ -235,6 +242,55 @@ func bf16Cases(l Level) []kernelCase {
 		{"EmbedGrad16", N * D, 0, [][]float32{table}, func() { l.EmbedGrad16(table, dy, ids, D, 2, 0, D) }},
 		{"BiasGrad16", N * D, 0, [][]float32{db}, func() { l.BiasGrad16(db, dy, 0, D) }},
 		{"RMSNormGradW16", N * D, 0, [][]float32{dw}, func() { l.RMSNormGradW16(dw, dy, z, r, 0, D) }},
+	}
+}
+
+func mergeCases(l Level) []kernelCase {
+	const n = 33 * 134
+	f := newFixed(6)
+	x, z, y, acc, sums := f.floats(n), f.floats(n), make([]float32, n), f.floats(n), make([]float32, 2)
+	v := Votes{f.floats(n), f.floats(n), f.floats(n), f.floats(n), f.floats(n)}
+	all := [][]float32{v.Sum, v.Plus, v.Minus, v.WPlus, v.WMinus}
+	for i := range v.WPlus {
+		v.WPlus[i], v.WMinus[i] = float32(i%3), float32(i%5) // some are 0
+	}
+	keep, words, h := make([]uint64, (n+63)/64), make([]uint32, n), make([]uint16, n)
+	Portable.RandomBelow(keep, rng.New(3, "cases"), 0, n, 1<<23)
+	Portable.Narrow16F(h, x)
+	below := make([]uint64, (n+63)/64)
+	c := func(name string, out [][]float32, call func()) kernelCase {
+		return kernelCase{name, n, 0, out, call}
+	}
+	sum := func(name string, f func() float64) kernelCase {
+		sums := make([]float32, 2)
+		return c(name, [][]float32{sums}, func() {
+			v := f()
+			sums[0], sums[1] = float32(v), float32(v-float64(float32(v)))
+		})
+	}
+	return []kernelCase{
+		c("Sub", [][]float32{y}, func() { l.Sub(y, x, z) }),
+		c("AddScaled", [][]float32{acc}, func() { l.AddScaled(acc, x, 0.3) }),
+		c("Divide", [][]float32{y}, func() { l.Divide(y, x, 0.3) }),
+		c("KeepAbove", [][]float32{y}, func() { l.KeepAbove(y, x, 0.5) }),
+		c("KeepWithin", [][]float32{y}, func() { l.KeepWithin(y, x, 0.5, 1.5) }),
+		c("KeepBits", [][]float32{y}, func() { l.KeepBits(y, x, keep) }),
+		c("Elect", [][]float32{y}, func() { l.Elect(y, v, false) }),
+		c("Elect the mean", [][]float32{y}, func() { l.Elect(y, v, true) }),
+		c("Vote", all, func() { l.Vote(v, x, 0.3) }),
+		sum("Dot64", func() float64 { return l.Dot64(x, z) }),
+		sum("SumAbs64", func() float64 { return l.SumAbs64(x) }),
+		sum("Largest", func() float64 { return float64(l.Largest(x)) }),
+		c("RandomWords", [][]float32{asFloats(words)}, func() { l.RandomWords(words, rng.New(4, "cases"), 5) }),
+		c("RandomBelow", [][]float32{asFloats(below)}, func() {
+			l.RandomBelow(below, rng.New(5, "cases"), 64, n, 1<<23)
+		}),
+		c("Widen16F", [][]float32{y}, func() { l.Widen16F(y, h) }),
+		c("Narrow16F", [][]float32{acc[:n/2]}, func() { l.Narrow16F(halves(acc[:n/2]), x) }),
+		c("Collect", [][]float32{sums}, func() {
+			n, above, least, most := l.Collect(words, x, math.Float32bits(0.5), math.Float32bits(1.5))
+			sums[0], sums[1] = float32(n), float32(above+least+most)
+		}),
 	}
 }
 

@@ -67,6 +67,15 @@
 // has the same bits only if each cut is at a multiple of 32. Rows are read fastest if
 // their distance is an odd multiple of 64 bytes.
 //
+// # Merging
+//
+// The kernels that combine the weights of models have the same bits on every level,
+// Portable included. [Level.AddScaled], [Level.Vote] and others round a product before
+// they add it. [Level.Dot64] and [Level.SumAbs64] add in float64, in 16 lanes that
+// rows of any length share. [Level.RandomBelow] and [Level.RandomWords] are words of a
+// stream, [Level.Collect] is for selecting the largest, and [Level.Widen16F] and
+// [Level.Narrow16F] convert binary16 numbers.
+//
 // # int8
 //
 // Weights of 8 bits are an [Int8], whose memory is in the order of decoding. They are

@@ -24,6 +24,13 @@ func elementCases() []elementCase {
 		{"AddInto", 1, 1, func(l Level, x [][]float32) { l.AddInto(x[0], x[1]) }},
 		{"Scale", 1, 1, func(l Level, x [][]float32) { l.Scale(x[0], x[1], 0.3) }},
 		{"ScaleColumns", 1, 1, func(l Level, x [][]float32) { l.ScaleColumns(x[0], x[1], 1, len(x[0]), len(x[0])) }},
+		{"Sub", 1, 2, func(l Level, x [][]float32) { l.Sub(x[0], x[1], x[2]) }},
+		{"AddScaled", 1, 1, func(l Level, x [][]float32) { l.AddScaled(x[0], x[1], 0.3) }},
+		{"Divide", 1, 1, func(l Level, x [][]float32) { l.Divide(x[0], x[1], 0.3) }},
+		{"KeepAbove", 1, 1, func(l Level, x [][]float32) { l.KeepAbove(x[0], x[1], 0.3) }},
+		{"KeepWithin", 1, 1, func(l Level, x [][]float32) { l.KeepWithin(x[0], x[1], 0.3, 1) }},
+		{"Vote", 5, 1, func(l Level, x [][]float32) { l.Vote(Votes{x[0], x[1], x[2], x[3], x[4]}, x[5], 0.3) }},
+		{"Elect", 1, 5, func(l Level, x [][]float32) { l.Elect(x[0], Votes{x[1], x[2], x[3], x[4], x[5]}, true) }},
 		{"AdamW", 3, 1, func(l Level, x [][]float32) { l.AdamW(x[0], x[1], x[2], x[3], 0.5, step) }},
 		{"RMSNormGradW", 1, 2, func(l Level, x [][]float32) {
 			l.RMSNormGradW(x[0], x[1], x[2], []float32{0.7}, 0, len(x[0]))

@@ -113,12 +113,7 @@ func foldSquares(l Level, sum float64, x []float32, weight float64) float64 {
 		}
 		var s [lanes]float64
 		atSquares(l, &s[0], &x[0], w, tail)
-		for d := lanes / 2; d > 0; d /= 2 {
-			for i := range d {
-				s[i] += s[i+d]
-			}
-		}
-		sum += float64(weight * s[0])
+		sum += float64(weight * fold16(&s))
 		x = x[n:]
 	}
 	return sum

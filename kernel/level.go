@@ -21,7 +21,7 @@ type Level uint8
 // The levels. AVX2 and AVX512 are amd64's, NEON is arm64's.
 const (
 	Portable   Level = iota + 1 // plain Go
-	AVX2                        // AVX2 and FMA
+	AVX2                        // AVX2, FMA and F16C
 	AVX512                      // AVX-512 F, DQ, BW and VL
 	AVX512BF16                  // AVX512 and VBMI, and products of bf16 in pairs
 	AMX                         // AVX512BF16, and products of bf16 on tiles

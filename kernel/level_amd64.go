@@ -14,7 +14,7 @@ import "golang.org/x/sys/cpu"
 // always computes the same bits.
 func detect() (has []Level) {
 	x := &cpu.X86
-	if !x.HasAVX2 || !x.HasFMA {
+	if !x.HasAVX2 || !x.HasFMA || !x.HasF16C {
 		return nil
 	}
 	has = append(has, AVX2)

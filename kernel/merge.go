@@ -3,18 +3,17 @@
 
 package kernel
 
-import (
-	"math"
-
-	"pleach/internal/rng"
-)
+import "math"
 
 // The kernels of this file combine the weights of models. A product is rounded
-// before it is added, and a sum has a fixed order, so they have the same bits on
-// every level, Portable included.
+// before it is added, so they have the same bits on every level, Portable included.
 
 // Sub is y[i] = a[i] − b[i]. y may be a or b itself; all have the length of y.
 func (l Level) Sub(y, a, b []float32) {
+	if l != Portable {
+		eachSub(l, y, a, b)
+		return
+	}
 	a, b = a[:len(y)], b[:len(y)]
 	for i, v := range a {
 		y[i] = v - b[i]
@@ -23,6 +22,10 @@ func (l Level) Sub(y, a, b []float32) {
 
 // AddScaled is y[i] = y[i] + c·x[i]. y may be x itself; x has the length of y.
 func (l Level) AddScaled(y, x []float32, c float32) {
+	if l != Portable {
+		eachAddScaled(l, y, x, c)
+		return
+	}
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] += float32(c * v)
@@ -31,27 +34,40 @@ func (l Level) AddScaled(y, x []float32, c float32) {
 
 // Divide is y[i] = x[i]/c. y may be x itself; x has the length of y.
 func (l Level) Divide(y, x []float32, c float32) {
+	if l != Portable {
+		eachDivide(l, y, x, c)
+		return
+	}
 	x = x[:len(y)]
 	for i, v := range x {
 		y[i] = v / c
 	}
 }
 
-// KeepAbove is y[i] = x[i] where |x[i]| > t, else 0. y may be x itself; x has the
-// length of y.
+// KeepAbove is y[i] = x[i] where |x[i]| > t, else 0; NaN becomes 0. y may be x itself;
+// x has the length of y.
 func (l Level) KeepAbove(y, x []float32, t float32) {
+	if l != Portable {
+		eachKeepAbove(l, y, x, t)
+		return
+	}
 	x = x[:len(y)]
 	for i, v := range x {
-		if !(max(v, -v) > t) {
-			v = 0
+		var keep uint32 // without a branch
+		if max(v, -v) > t {
+			keep = 1<<32 - 1
 		}
-		y[i] = v
+		y[i] = math.Float32frombits(math.Float32bits(v) & keep)
 	}
 }
 
-// KeepWithin is y[i] = x[i] where lo < |x[i]| ≤ hi, else 0. y may be x itself; x
-// has the length of y.
+// KeepWithin is y[i] = x[i] where lo < |x[i]| ≤ hi, else 0; NaN becomes 0. y may be x
+// itself; x has the length of y.
 func (l Level) KeepWithin(y, x []float32, lo, hi float32) {
+	if l != Portable {
+		eachKeepWithin(l, y, x, lo, hi)
+		return
+	}
 	x = x[:len(y)]
 	for i, v := range x {
 		if a := max(v, -v); !(lo < a && a <= hi) {
@@ -64,35 +80,30 @@ func (l Level) KeepWithin(y, x []float32, lo, hi float32) {
 // KeepBits is y[i] = x[i] where bit i mod 64 of bits[i/64] is set, else 0. y may be
 // x itself; x has the length of y.
 func (l Level) KeepBits(y, x []float32, bits []uint64) {
-	x = x[:len(y)]
-	for i, v := range x {
-		if bits[i/64]>>(i%64)&1 == 0 {
-			v = 0
-		}
-		y[i] = v
-	}
-}
-
-// RandomBelow sets bit i of bits, for 0 ≤ i < n, where the upper 24 bits of word
-// lo+i of a stream are below the threshold: with the probability threshold·2⁻²⁴.
-// Other bits of its last word become 0. lo is a multiple of 64.
-func (l Level) RandomBelow(bits []uint64, s rng.Stream, lo uint64, n int, threshold uint32) {
-	clear(bits[:(n+63)/64])
-	for i := 0; i < n; i += 4 {
-		b := s.Block((lo + uint64(i)) / 4)
-		for j := range min(4, n-i) {
-			if b[j]>>8 < threshold {
-				bits[(i+j)/64] |= 1 << ((i + j) % 64)
+	x, bits = x[:len(y)], bits[:(len(y)+63)/64]
+	if l == Portable {
+		for i, v := range x {
+			if bits[i/64]>>(i%64)&1 == 0 {
+				v = 0
 			}
+			y[i] = v
 		}
+		return
 	}
-}
-
-// RandomWords fills w with words lo, lo+1, … of a stream.
-func (l Level) RandomWords(w []uint32, s rng.Stream, lo uint64) {
-	for i := range w {
-		w[i] = s.Word(lo + uint64(i))
+	used := 0 // bits of the first word
+	for len(y) >= lanes {
+		n := min(whole(len(y)), piece)
+		atKeepBits(l, &y[0], &x[0], n, &bits[0])
+		y, x, bits, used = y[n:], x[n:], bits[n/64:], n%64
 	}
+	if len(y) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[1][:], x)
+	rest := bits[0] >> used
+	atKeepBits(l, &t[0][0], &t[1][0], lanes, &rest)
+	copy(y, t[0][:])
 }
 
 // Votes are sums over weighted parts of several models, of which a majority of each
@@ -103,22 +114,30 @@ type Votes struct {
 	WPlus, WMinus []float32 // Σ of w where w·x is above 0, and below
 }
 
-// Vote adds a model to votes:
+// Vote adds a model to votes. All slices have the length of x.
 //
 //	v = w·x[i];  Sum[i] += v
-//	v > 0: Plus[i] += v, WPlus[i] += w;  v < 0: Minus[i] += v, WMinus[i] += w
+//	Plus[i] += v and WPlus[i] += w where v > 0, and both += 0 elsewhere
+//	Minus[i] += v and WMinus[i] += w where v < 0, likewise
 func (l Level) Vote(y Votes, x []float32, w float32) {
+	if l != Portable {
+		eachVote(l, y.Sum[:len(x)], y.Plus, y.Minus, y.WPlus, y.WMinus, x, w)
+		return
+	}
 	for i, v := range x {
-		v = w * v
+		v = float32(w * v)
 		y.Sum[i] += v
+		var plus, wplus, minus, wminus float32
 		switch {
 		case v > 0:
-			y.Plus[i] += v
-			y.WPlus[i] += w
+			plus, wplus = v, w
 		case v < 0:
-			y.Minus[i] += v
-			y.WMinus[i] += w
+			minus, wminus = v, w
 		}
+		y.Plus[i] += plus
+		y.WPlus[i] += wplus
+		y.Minus[i] += minus
+		y.WMinus[i] += wminus
 	}
 }
 
@@ -128,55 +147,26 @@ func (l Level) Vote(y Votes, x []float32, w float32) {
 //
 //	y[i] = Plus[i]/WPlus[i] if Sum[i] ≥ 0, else Minus[i]/WMinus[i]
 //
-// y may be one of the votes.
+// y has the length of the votes, and may be one of them. Without dividing, the sums of
+// weights may be nil.
 func (l Level) Elect(y []float32, v Votes, divide bool) {
-	for i, s := range v.Sum {
-		x, w := v.Plus[i], v.WPlus[i]
-		if !(s >= 0) {
-			x, w = v.Minus[i], v.WMinus[i]
+	if l != Portable {
+		if divide {
+			eachElectMean(l, y, v.Sum, v.Plus, v.Minus, v.WPlus, v.WMinus)
+		} else {
+			eachElect(l, y, v.Sum, v.Plus, v.Minus)
 		}
-		if divide && w != 0 {
-			x /= w
+		return
+	}
+	for i := range y {
+		x, w := v.Plus, v.WPlus
+		if !(v.Sum[i] >= 0) {
+			x, w = v.Minus, v.WMinus
 		}
-		y[i] = x
-	}
-}
-
-// Dot64 is Σ x[i]·y[i] in float64. A product of two is exact; element i is added to
-// lane i mod 16 of 16 sums, and then lane i and lane i+8 become one, i+4, i+2, i+1.
-func (l Level) Dot64(x, y []float32) float64 {
-	var lanes [16]float64
-	y = y[:len(x)]
-	for i, v := range x {
-		lanes[i%16] += float64(v) * float64(y[i])
-	}
-	return fold16(&lanes)
-}
-
-// SumAbs64 is Σ |x[i]| in float64, in the order of Dot64.
-func (l Level) SumAbs64(x []float32) float64 {
-	var lanes [16]float64
-	for i, v := range x {
-		lanes[i%16] += math.Abs(float64(v))
-	}
-	return fold16(&lanes)
-}
-
-func fold16(lanes *[16]float64) float64 {
-	for n := 8; n > 0; n /= 2 {
-		for i := range n {
-			lanes[i] += lanes[i+n]
+		if divide && w[i] != 0 {
+			y[i] = x[i] / w[i]
+		} else {
+			y[i] = x[i]
 		}
 	}
-	return lanes[0]
-}
-
-// Largest is max |x[i]|, and NaN if any x[i] is NaN or infinite; 0 for none.
-func (l Level) Largest(x []float32) float32 {
-	var most, bad float32
-	for _, v := range x {
-		most = max(most, v, -v)
-		bad += v * 0
-	}
-	return most + bad
 }

@@ -3,7 +3,11 @@
 
 package kernel
 
-import "pleach/internal/rng"
+import (
+	"unsafe"
+
+	"pleach/internal/rng"
+)
 
 // philox is what blocks of Philox4x32-10 are made from whose counters differ in the
 // first word only: that of the first one, and what is added, by exclusive or, to
@@ -16,6 +20,9 @@ type philox struct {
 const (
 	blockNumbers = 8   // of 16 bits in a block
 	philoxStride = 256 // numbers that a call into assembly makes at once
+
+	stepWords  = 1 << 34 // in a step: 2³² blocks
+	belowWords = 2048    // that RandomBelow has in the first cache at once
 )
 
 // RandomBits fills r with the uniform numbers lo, lo+1, … of a step, 16 bits each.
@@ -75,4 +82,51 @@ func newPhilox(key [2]uint32, ctr [4]uint32) philox {
 		p.terms[i], p.terms[i+1] = key[1], key[0]
 	}
 	return p
+}
+
+// RandomWords fills w with words lo, lo+1, … of a stream, however they are cut into
+// calls.
+func (l Level) RandomWords(w []uint32, s rng.Stream, lo uint64) {
+	if l == Portable {
+		for len(w) > 0 {
+			b := s.Block(lo / 4)
+			n := copy(w, b[lo%4:])
+			w, lo = w[n:], lo+uint64(n)
+		}
+		return
+	}
+	for len(w) > 0 {
+		n := int(min(uint64(len(w)), stepWords-lo%stepWords))
+		// Levels in assembly are of processors that store the lower half first.
+		halves := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(w))), 2*n)
+		l.RandomBits(halves, s, uint32(lo/stepWords), 2*(lo%stepWords))
+		w, lo = w[n:], lo+uint64(n)
+	}
+}
+
+// RandomBelow sets bit i of bits, for 0 ≤ i < n, where the upper 24 bits of word
+// lo+i of a stream are below the threshold: with the probability threshold·2⁻²⁴.
+// Other bits of its last word become 0. lo is a multiple of 64.
+func (l Level) RandomBelow(bits []uint64, s rng.Stream, lo uint64, n int, threshold uint32) {
+	bits = bits[:(n+63)/64]
+	clear(bits)
+	if l == Portable {
+		for i := 0; i < n; i += 4 {
+			b := s.Block((lo + uint64(i)) / 4)
+			for j := range min(4, n-i) {
+				bits[(i+j)/64] |= uint64(less(b[j]>>8, threshold)) << ((i + j) % 64)
+			}
+		}
+		return
+	}
+	threshold = min(threshold, 1<<24)
+	var t [belowWords]uint32
+	for i := 0; i < n; i += len(t) {
+		w := t[:min(len(t), (n-i+lanes-1)/lanes*lanes)]
+		l.RandomWords(w, s, lo+uint64(i))
+		atBelow(l, &bits[i/64], &w[0], len(w), threshold)
+	}
+	if r := n % 64; r > 0 {
+		bits[len(bits)-1] &= 1<<r - 1
+	}
 }

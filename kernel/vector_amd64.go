@@ -116,6 +116,54 @@ func softmaxGradAVX2(p, d *float32, ld, rows int, scale float32, lse, delta *flo
 func philoxAVX2(r *uint16, n int, p *philox)
 
 //go:noescape
+func subAVX2(y, a, b *float32, n int)
+
+//go:noescape
+func addScaledAVX2(y, x *float32, n int, c float32)
+
+//go:noescape
+func divideAVX2(y, x *float32, n int, c float32)
+
+//go:noescape
+func keepAboveAVX2(y, x *float32, n int, c float32)
+
+//go:noescape
+func keepWithinAVX2(y, x *float32, n int, c, d float32)
+
+//go:noescape
+func voteAVX2(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
+
+//go:noescape
+func electAVX2(y, sum, plus, minus *float32, n int)
+
+//go:noescape
+func electMeanAVX2(y, sum, plus, minus, wplus, wminus *float32, n int)
+
+//go:noescape
+func widenF16AVX2(y *float32, x *uint16, n int)
+
+//go:noescape
+func narrowF16AVX2(y *uint16, x *float32, n int)
+
+//go:noescape
+func dot64AVX2(lanes *float64, x, y *float32, n int)
+
+//go:noescape
+func sumAbs64AVX2(lanes *float64, x *float32, n int)
+
+//go:noescape
+func largestAVX2(lanes *uint32, x *float32, n int)
+
+//go:noescape
+func keepBitsAVX2(y, x *float32, n int, bits *uint64)
+
+//go:noescape
+func belowAVX2(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func collectAVX2(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
+
+//go:noescape
 func addAVX512(y, a, b *float32, n int)
 
 //go:noescape
@@ -228,6 +276,54 @@ func softmaxGradHalfAVX512(p, d *float32, e, f *uint16, ld, rows int, scale floa
 
 //go:noescape
 func philoxAVX512(r *uint16, n int, p *philox)
+
+//go:noescape
+func subAVX512(y, a, b *float32, n int)
+
+//go:noescape
+func addScaledAVX512(y, x *float32, n int, c float32)
+
+//go:noescape
+func divideAVX512(y, x *float32, n int, c float32)
+
+//go:noescape
+func keepAboveAVX512(y, x *float32, n int, c float32)
+
+//go:noescape
+func keepWithinAVX512(y, x *float32, n int, c, d float32)
+
+//go:noescape
+func voteAVX512(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
+
+//go:noescape
+func electAVX512(y, sum, plus, minus *float32, n int)
+
+//go:noescape
+func electMeanAVX512(y, sum, plus, minus, wplus, wminus *float32, n int)
+
+//go:noescape
+func widenF16AVX512(y *float32, x *uint16, n int)
+
+//go:noescape
+func narrowF16AVX512(y *uint16, x *float32, n int)
+
+//go:noescape
+func dot64AVX512(lanes *float64, x, y *float32, n int)
+
+//go:noescape
+func sumAbs64AVX512(lanes *float64, x *float32, n int)
+
+//go:noescape
+func largestAVX512(lanes *uint32, x *float32, n int)
+
+//go:noescape
+func keepBitsAVX512(y, x *float32, n int, bits *uint64)
+
+//go:noescape
+func belowAVX512(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func collectAVX512(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
 
 // atAdd: y = a + b.
 func atAdd(l Level, y, a, b *float32, n int) {
@@ -562,4 +658,150 @@ func atPhilox(l Level, r *uint16, n int, p *philox) {
 		return
 	}
 	philoxAVX512(r, n, p)
+}
+
+// atSub: y = a − b.
+func atSub(l Level, y, a, b *float32, n int) {
+	if l == AVX2 {
+		subAVX2(y, a, b, n)
+		return
+	}
+	subAVX512(y, a, b, n)
+}
+
+// atAddScaled: y += c·x, the product rounded.
+func atAddScaled(l Level, y, x *float32, n int, c float32) {
+	if l == AVX2 {
+		addScaledAVX2(y, x, n, c)
+		return
+	}
+	addScaledAVX512(y, x, n, c)
+}
+
+// atDivide: y = x/c.
+func atDivide(l Level, y, x *float32, n int, c float32) {
+	if l == AVX2 {
+		divideAVX2(y, x, n, c)
+		return
+	}
+	divideAVX512(y, x, n, c)
+}
+
+// atKeepAbove: y = x where |x| > c, else 0.
+func atKeepAbove(l Level, y, x *float32, n int, c float32) {
+	if l == AVX2 {
+		keepAboveAVX2(y, x, n, c)
+		return
+	}
+	keepAboveAVX512(y, x, n, c)
+}
+
+// atKeepWithin: y = x where c < |x| ≤ d, else 0.
+func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
+	if l == AVX2 {
+		keepWithinAVX2(y, x, n, c, d)
+		return
+	}
+	keepWithinAVX512(y, x, n, c, d)
+}
+
+// atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.
+func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float32) {
+	if l == AVX2 {
+		voteAVX2(sum, plus, minus, wplus, wminus, x, n, c)
+		return
+	}
+	voteAVX512(sum, plus, minus, wplus, wminus, x, n, c)
+}
+
+// atElect: y = plus where sum ≥ 0, else minus.
+func atElect(l Level, y, sum, plus, minus *float32, n int) {
+	if l == AVX2 {
+		electAVX2(y, sum, plus, minus, n)
+		return
+	}
+	electAVX512(y, sum, plus, minus, n)
+}
+
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
+	if l == AVX2 {
+		electMeanAVX2(y, sum, plus, minus, wplus, wminus, n)
+		return
+	}
+	electMeanAVX512(y, sum, plus, minus, wplus, wminus, n)
+}
+
+// atWidenF16: y = x.
+func atWidenF16(l Level, y *float32, x *uint16, n int) {
+	if l == AVX2 {
+		widenF16AVX2(y, x, n)
+		return
+	}
+	widenF16AVX512(y, x, n)
+}
+
+// atNarrowF16: y = x, rounded to nearest even.
+func atNarrowF16(l Level, y *uint16, x *float32, n int) {
+	if l == AVX2 {
+		narrowF16AVX2(y, x, n)
+		return
+	}
+	narrowF16AVX512(y, x, n)
+}
+
+// atDot64: Adds x·y to 16 lanes in float64.
+func atDot64(l Level, lanes *float64, x, y *float32, n int) {
+	if l == AVX2 {
+		dot64AVX2(lanes, x, y, n)
+		return
+	}
+	dot64AVX512(lanes, x, y, n)
+}
+
+// atSumAbs64: Adds |x| to 16 lanes in float64.
+func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
+	if l == AVX2 {
+		sumAbs64AVX2(lanes, x, n)
+		return
+	}
+	sumAbs64AVX512(lanes, x, n)
+}
+
+// atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.
+func atLargest(l Level, lanes *uint32, x *float32, n int) {
+	if l == AVX2 {
+		largestAVX2(lanes, x, n)
+		return
+	}
+	largestAVX512(lanes, x, n)
+}
+
+// atKeepBits: y = x where the bits in order are set, else 0.
+func atKeepBits(l Level, y, x *float32, n int, bits *uint64) {
+	if l == AVX2 {
+		keepBitsAVX2(y, x, n, bits)
+		return
+	}
+	keepBitsAVX512(y, x, n, bits)
+}
+
+// atBelow: A bit for each of n words: whether its upper 24 bits are less than c ≤ 2^24.
+func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
+	if l == AVX2 {
+		belowAVX2(bits, w, n, c)
+		return
+	}
+	belowAVX512(bits, w, n, c)
+}
+
+// atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.
+// counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo,
+// and then the length of dst.
+func atCollect(l Level, dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32) {
+	if l == AVX2 {
+		collectAVX2(dst, x, n, counts, lo, hi)
+		return
+	}
+	collectAVX512(dst, x, n, counts, lo, hi)
 }

@@ -419,3 +419,192 @@ func eachNormGradWWide(l Level, d []float32, dy, x []uint16, r float32) {
 	atNormGradWWide(l, &t[0][0], &w[0][0], &w[1][0], lanes, r)
 	copy(d, t[0][:])
 }
+
+// eachSub: y = a − b.
+func eachSub(l Level, y, a, b []float32) {
+	a, b = a[:len(y)], b[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atSub(l, &y[0], &a[0], &b[0], n)
+		y, a, b = y[n:], a[n:], b[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [3][lanes]float32
+	copy(t[1][:], a)
+	copy(t[2][:], b)
+	atSub(l, &t[0][0], &t[1][0], &t[2][0], lanes)
+	copy(y, t[0][:])
+}
+
+// eachAddScaled: y += c·x, the product rounded.
+func eachAddScaled(l Level, y, x []float32, c float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atAddScaled(l, &y[0], &x[0], n, c)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[0][:], y)
+	copy(t[1][:], x)
+	atAddScaled(l, &t[0][0], &t[1][0], lanes, c)
+	copy(y, t[0][:])
+}
+
+// eachDivide: y = x/c.
+func eachDivide(l Level, y, x []float32, c float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atDivide(l, &y[0], &x[0], n, c)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[1][:], x)
+	atDivide(l, &t[0][0], &t[1][0], lanes, c)
+	copy(y, t[0][:])
+}
+
+// eachKeepAbove: y = x where |x| > c, else 0.
+func eachKeepAbove(l Level, y, x []float32, c float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atKeepAbove(l, &y[0], &x[0], n, c)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[1][:], x)
+	atKeepAbove(l, &t[0][0], &t[1][0], lanes, c)
+	copy(y, t[0][:])
+}
+
+// eachKeepWithin: y = x where c < |x| ≤ d, else 0.
+func eachKeepWithin(l Level, y, x []float32, c float32, d float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atKeepWithin(l, &y[0], &x[0], n, c, d)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[1][:], x)
+	atKeepWithin(l, &t[0][0], &t[1][0], lanes, c, d)
+	copy(y, t[0][:])
+}
+
+// eachVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.
+func eachVote(l Level, sum, plus, minus, wplus, wminus, x []float32, c float32) {
+	plus, minus, wplus, wminus, x = plus[:len(sum)], minus[:len(sum)], wplus[:len(sum)], wminus[:len(sum)], x[:len(sum)]
+	for len(sum) >= lanes {
+		n := min(len(sum)/lanes*lanes, piece)
+		atVote(l, &sum[0], &plus[0], &minus[0], &wplus[0], &wminus[0], &x[0], n, c)
+		sum, plus, minus, wplus, wminus, x = sum[n:], plus[n:], minus[n:], wplus[n:], wminus[n:], x[n:]
+	}
+	if len(sum) == 0 {
+		return
+	}
+	var t [6][lanes]float32
+	copy(t[0][:], sum)
+	copy(t[1][:], plus)
+	copy(t[2][:], minus)
+	copy(t[3][:], wplus)
+	copy(t[4][:], wminus)
+	copy(t[5][:], x)
+	atVote(l, &t[0][0], &t[1][0], &t[2][0], &t[3][0], &t[4][0], &t[5][0], lanes, c)
+	copy(sum, t[0][:])
+	copy(plus, t[1][:])
+	copy(minus, t[2][:])
+	copy(wplus, t[3][:])
+	copy(wminus, t[4][:])
+}
+
+// eachElect: y = plus where sum ≥ 0, else minus.
+func eachElect(l Level, y, sum, plus, minus []float32) {
+	sum, plus, minus = sum[:len(y)], plus[:len(y)], minus[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atElect(l, &y[0], &sum[0], &plus[0], &minus[0], n)
+		y, sum, plus, minus = y[n:], sum[n:], plus[n:], minus[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [4][lanes]float32
+	copy(t[1][:], sum)
+	copy(t[2][:], plus)
+	copy(t[3][:], minus)
+	atElect(l, &t[0][0], &t[1][0], &t[2][0], &t[3][0], lanes)
+	copy(y, t[0][:])
+}
+
+// eachElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+func eachElectMean(l Level, y, sum, plus, minus, wplus, wminus []float32) {
+	sum, plus, minus, wplus, wminus = sum[:len(y)], plus[:len(y)], minus[:len(y)], wplus[:len(y)], wminus[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atElectMean(l, &y[0], &sum[0], &plus[0], &minus[0], &wplus[0], &wminus[0], n)
+		y, sum, plus, minus, wplus, wminus = y[n:], sum[n:], plus[n:], minus[n:], wplus[n:], wminus[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [6][lanes]float32
+	copy(t[1][:], sum)
+	copy(t[2][:], plus)
+	copy(t[3][:], minus)
+	copy(t[4][:], wplus)
+	copy(t[5][:], wminus)
+	atElectMean(l, &t[0][0], &t[1][0], &t[2][0], &t[3][0], &t[4][0], &t[5][0], lanes)
+	copy(y, t[0][:])
+}
+
+// eachWidenF16: y = x.
+func eachWidenF16(l Level, y []float32, x []uint16) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atWidenF16(l, &y[0], &x[0], n)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [1][lanes]uint16
+	copy(w[0][:], x)
+	atWidenF16(l, &t[0][0], &w[0][0], lanes)
+	copy(y, t[0][:])
+}
+
+// eachNarrowF16: y = x, rounded to nearest even.
+func eachNarrowF16(l Level, y []uint16, x []float32) {
+	x = x[:len(y)]
+	for len(y) >= lanes {
+		n := min(len(y)/lanes*lanes, piece)
+		atNarrowF16(l, &y[0], &x[0], n)
+		y, x = y[n:], x[n:]
+	}
+	if len(y) == 0 {
+		return
+	}
+	var t [1][lanes]float32
+	var w [1][lanes]uint16
+	copy(t[0][:], x)
+	atNarrowF16(l, &w[0][0], &t[0][0], lanes)
+	copy(y, w[0][:])
+}

@@ -44,7 +44,91 @@ DATA number<>+140(SB)/4, $0x00000000
 DATA number<>+144(SB)/4, $0x00000001
 DATA number<>+148(SB)/4, $0x00000002
 DATA number<>+152(SB)/4, $0x00000003
-GLOBL number<>(SB), RODATA|NOPTR, $156
+DATA number<>+156(SB)/4, $0x00000001
+DATA number<>+160(SB)/4, $0x00000002
+DATA number<>+164(SB)/4, $0x00000004
+DATA number<>+168(SB)/4, $0x00000008
+DATA number<>+172(SB)/4, $0x00000010
+DATA number<>+176(SB)/4, $0x00000020
+DATA number<>+180(SB)/4, $0x00000040
+DATA number<>+184(SB)/4, $0x00000080
+DATA number<>+188(SB)/4, $0x00000100
+DATA number<>+192(SB)/4, $0x00000200
+DATA number<>+196(SB)/4, $0x00000400
+DATA number<>+200(SB)/4, $0x00000800
+DATA number<>+204(SB)/4, $0x00001000
+DATA number<>+208(SB)/4, $0x00002000
+DATA number<>+212(SB)/4, $0x00004000
+DATA number<>+216(SB)/4, $0x00008000
+DATA number<>+220(SB)/4, $0x00000101
+DATA number<>+224(SB)/4, $0x00000102
+DATA number<>+228(SB)/4, $0x00000104
+DATA number<>+232(SB)/4, $0x00000108
+DATA number<>+236(SB)/4, $0x03020100
+DATA number<>+240(SB)/4, $0x03020100
+DATA number<>+244(SB)/4, $0x03020100
+DATA number<>+248(SB)/4, $0x03020100
+DATA number<>+252(SB)/4, $0x03020100
+DATA number<>+256(SB)/4, $0x03020100
+DATA number<>+260(SB)/4, $0x03020100
+DATA number<>+264(SB)/4, $0x03020100
+DATA number<>+268(SB)/4, $0x07060504
+DATA number<>+272(SB)/4, $0x03020100
+DATA number<>+276(SB)/4, $0x03020100
+DATA number<>+280(SB)/4, $0x03020100
+DATA number<>+284(SB)/4, $0x03020100
+DATA number<>+288(SB)/4, $0x07060504
+DATA number<>+292(SB)/4, $0x03020100
+DATA number<>+296(SB)/4, $0x03020100
+DATA number<>+300(SB)/4, $0x0b0a0908
+DATA number<>+304(SB)/4, $0x03020100
+DATA number<>+308(SB)/4, $0x03020100
+DATA number<>+312(SB)/4, $0x03020100
+DATA number<>+316(SB)/4, $0x03020100
+DATA number<>+320(SB)/4, $0x0b0a0908
+DATA number<>+324(SB)/4, $0x03020100
+DATA number<>+328(SB)/4, $0x03020100
+DATA number<>+332(SB)/4, $0x07060504
+DATA number<>+336(SB)/4, $0x0b0a0908
+DATA number<>+340(SB)/4, $0x03020100
+DATA number<>+344(SB)/4, $0x03020100
+DATA number<>+348(SB)/4, $0x03020100
+DATA number<>+352(SB)/4, $0x07060504
+DATA number<>+356(SB)/4, $0x0b0a0908
+DATA number<>+360(SB)/4, $0x03020100
+DATA number<>+364(SB)/4, $0x0f0e0d0c
+DATA number<>+368(SB)/4, $0x03020100
+DATA number<>+372(SB)/4, $0x03020100
+DATA number<>+376(SB)/4, $0x03020100
+DATA number<>+380(SB)/4, $0x03020100
+DATA number<>+384(SB)/4, $0x0f0e0d0c
+DATA number<>+388(SB)/4, $0x03020100
+DATA number<>+392(SB)/4, $0x03020100
+DATA number<>+396(SB)/4, $0x07060504
+DATA number<>+400(SB)/4, $0x0f0e0d0c
+DATA number<>+404(SB)/4, $0x03020100
+DATA number<>+408(SB)/4, $0x03020100
+DATA number<>+412(SB)/4, $0x03020100
+DATA number<>+416(SB)/4, $0x07060504
+DATA number<>+420(SB)/4, $0x0f0e0d0c
+DATA number<>+424(SB)/4, $0x03020100
+DATA number<>+428(SB)/4, $0x0b0a0908
+DATA number<>+432(SB)/4, $0x0f0e0d0c
+DATA number<>+436(SB)/4, $0x03020100
+DATA number<>+440(SB)/4, $0x03020100
+DATA number<>+444(SB)/4, $0x03020100
+DATA number<>+448(SB)/4, $0x0b0a0908
+DATA number<>+452(SB)/4, $0x0f0e0d0c
+DATA number<>+456(SB)/4, $0x03020100
+DATA number<>+460(SB)/4, $0x07060504
+DATA number<>+464(SB)/4, $0x0b0a0908
+DATA number<>+468(SB)/4, $0x0f0e0d0c
+DATA number<>+472(SB)/4, $0x03020100
+DATA number<>+476(SB)/4, $0x03020100
+DATA number<>+480(SB)/4, $0x07060504
+DATA number<>+484(SB)/4, $0x0b0a0908
+DATA number<>+488(SB)/4, $0x0f0e0d0c
+GLOBL number<>(SB), RODATA|NOPTR, $492
 
 // func addNEON(y, a, b *float32, n int)
 TEXT ·addNEON(SB), NOSPLIT, $0-32
@@ -5533,5 +5617,900 @@ loop:
 	VST4.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R0)
 	SUB $64, R1, R1
 	CBNZ R1, loop
+	RET
+
+// func subNEON(y, a, b *float32, n int)
+TEXT ·subNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R3
+	CBZ R3, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVQ 0(R2), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 32(R2), F6
+	FMOVQ 48(R2), F7
+	WORD $0x4ea4d400 // fsub v0.4s, v0.4s, v4.4s
+	WORD $0x4ea5d421 // fsub v1.4s, v1.4s, v5.4s
+	WORD $0x4ea6d442 // fsub v2.4s, v2.4s, v6.4s
+	WORD $0x4ea7d463 // fsub v3.4s, v3.4s, v7.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R0, R0
+	SUB $16, R3, R3
+	CBNZ R3, loop1
+end1:
+	RET
+
+// func addScaledNEON(y, x *float32, n int, c float32)
+TEXT ·addScaledNEON(SB), NOSPLIT, $0-28
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R0), F0
+	FMOVQ 16(R0), F1
+	FMOVQ 32(R0), F2
+	FMOVQ 48(R0), F3
+	FMOVQ 0(R1), F4
+	FMOVQ 16(R1), F5
+	FMOVQ 32(R1), F6
+	FMOVQ 48(R1), F7
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e3fdc84 // fmul v4.4s, v4.4s, v31.4s
+	WORD $0x6e3fdca5 // fmul v5.4s, v5.4s, v31.4s
+	WORD $0x6e3fdcc6 // fmul v6.4s, v6.4s, v31.4s
+	WORD $0x6e3fdce7 // fmul v7.4s, v7.4s, v31.4s
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func divideNEON(y, x *float32, n int, c float32)
+TEXT ·divideNEON(SB), NOSPLIT, $0-28
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e3ffc00 // fdiv v0.4s, v0.4s, v31.4s
+	WORD $0x6e3ffc21 // fdiv v1.4s, v1.4s, v31.4s
+	WORD $0x6e3ffc42 // fdiv v2.4s, v2.4s, v31.4s
+	WORD $0x6e3ffc63 // fdiv v3.4s, v3.4s, v31.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func keepAboveNEON(y, x *float32, n int, c float32)
+TEXT ·keepAboveNEON(SB), NOSPLIT, $0-28
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c04 // and v4.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c25 // and v5.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c46 // and v6.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c67 // and v7.16b, v3.16b, v31.16b
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe484 // fcmgt v4.4s, v4.4s, v31.4s
+	WORD $0x6ebfe4a5 // fcmgt v5.4s, v5.4s, v31.4s
+	WORD $0x6ebfe4c6 // fcmgt v6.4s, v6.4s, v31.4s
+	WORD $0x6ebfe4e7 // fcmgt v7.4s, v7.4s, v31.4s
+	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x4e251c21 // and v1.16b, v1.16b, v5.16b
+	WORD $0x4e261c42 // and v2.16b, v2.16b, v6.16b
+	WORD $0x4e271c63 // and v3.16b, v3.16b, v7.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func keepWithinNEON(y, x *float32, n int, c, d float32)
+TEXT ·keepWithinNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c04 // and v4.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c25 // and v5.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c46 // and v6.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c67 // and v7.16b, v3.16b, v31.16b
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe488 // fcmgt v8.4s, v4.4s, v31.4s
+	WORD $0x6ebfe4a9 // fcmgt v9.4s, v5.4s, v31.4s
+	WORD $0x6ebfe4ca // fcmgt v10.4s, v6.4s, v31.4s
+	WORD $0x6ebfe4eb // fcmgt v11.4s, v7.4s, v31.4s
+	WORD $0x4e281c00 // and v0.16b, v0.16b, v8.16b
+	WORD $0x4e291c21 // and v1.16b, v1.16b, v9.16b
+	WORD $0x4e2a1c42 // and v2.16b, v2.16b, v10.16b
+	WORD $0x4e2b1c63 // and v3.16b, v3.16b, v11.16b
+	FMOVS d+28(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e24e7fd // fcmge v29.4s, v31.4s, v4.4s
+	WORD $0x4e3d1c00 // and v0.16b, v0.16b, v29.16b
+	WORD $0x6e25e7fd // fcmge v29.4s, v31.4s, v5.4s
+	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
+	WORD $0x6e26e7fd // fcmge v29.4s, v31.4s, v6.4s
+	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
+	WORD $0x6e27e7fd // fcmge v29.4s, v31.4s, v7.4s
+	WORD $0x4e3d1c63 // and v3.16b, v3.16b, v29.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func voteNEON(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
+TEXT ·voteNEON(SB), NOSPLIT, $0-60
+	MOVD sum+0(FP), R0
+	MOVD plus+8(FP), R1
+	MOVD minus+16(FP), R2
+	MOVD wplus+24(FP), R3
+	MOVD wminus+32(FP), R4
+	MOVD x+40(FP), R5
+	MOVD n+48(FP), R6
+	CBZ R6, end1
+loop1:
+	FMOVS c+56(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ebf1fe0 // orr v0.16b, v31.16b, v31.16b
+	WORD $0x4ebf1fe1 // orr v1.16b, v31.16b, v31.16b
+	WORD $0x4ebf1fe2 // orr v2.16b, v31.16b, v31.16b
+	WORD $0x4ebf1fe3 // orr v3.16b, v31.16b, v31.16b
+	FMOVQ 0(R5), F4
+	FMOVQ 16(R5), F5
+	FMOVQ 32(R5), F6
+	FMOVQ 48(R5), F7
+	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e22dcc6 // fmul v6.4s, v6.4s, v2.4s
+	WORD $0x6e23dce7 // fmul v7.4s, v7.4s, v3.4s
+	FMOVQ 0(R0), F8
+	FMOVQ 16(R0), F9
+	FMOVQ 32(R0), F10
+	FMOVQ 48(R0), F11
+	WORD $0x4e24d508 // fadd v8.4s, v8.4s, v4.4s
+	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e26d54a // fadd v10.4s, v10.4s, v6.4s
+	WORD $0x4e27d56b // fadd v11.4s, v11.4s, v7.4s
+	FMOVQ F8, 0(R0)
+	FMOVQ F9, 16(R0)
+	FMOVQ F10, 32(R0)
+	FMOVQ F11, 48(R0)
+	FMOVS number<>+108(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebfe488 // fcmgt v8.4s, v4.4s, v31.4s
+	WORD $0x6ebfe4a9 // fcmgt v9.4s, v5.4s, v31.4s
+	WORD $0x6ebfe4ca // fcmgt v10.4s, v6.4s, v31.4s
+	WORD $0x6ebfe4eb // fcmgt v11.4s, v7.4s, v31.4s
+	FMOVQ 0(R1), F12
+	FMOVQ 16(R1), F13
+	FMOVQ 32(R1), F14
+	FMOVQ 48(R1), F15
+	WORD $0x4e281c90 // and v16.16b, v4.16b, v8.16b
+	WORD $0x4e291cb1 // and v17.16b, v5.16b, v9.16b
+	WORD $0x4e2a1cd2 // and v18.16b, v6.16b, v10.16b
+	WORD $0x4e2b1cf3 // and v19.16b, v7.16b, v11.16b
+	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+	FMOVQ F12, 0(R1)
+	FMOVQ F13, 16(R1)
+	FMOVQ F14, 32(R1)
+	FMOVQ F15, 48(R1)
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	WORD $0x4e281c08 // and v8.16b, v0.16b, v8.16b
+	WORD $0x4e291c29 // and v9.16b, v1.16b, v9.16b
+	WORD $0x4e2a1c4a // and v10.16b, v2.16b, v10.16b
+	WORD $0x4e2b1c6b // and v11.16b, v3.16b, v11.16b
+	WORD $0x4e28d588 // fadd v8.4s, v12.4s, v8.4s
+	WORD $0x4e29d5a9 // fadd v9.4s, v13.4s, v9.4s
+	WORD $0x4e2ad5ca // fadd v10.4s, v14.4s, v10.4s
+	WORD $0x4e2bd5eb // fadd v11.4s, v15.4s, v11.4s
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	FMOVS number<>+108(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ea4e7e8 // fcmgt v8.4s, v31.4s, v4.4s
+	WORD $0x6ea5e7e9 // fcmgt v9.4s, v31.4s, v5.4s
+	WORD $0x6ea6e7ea // fcmgt v10.4s, v31.4s, v6.4s
+	WORD $0x6ea7e7eb // fcmgt v11.4s, v31.4s, v7.4s
+	FMOVQ 0(R2), F12
+	FMOVQ 16(R2), F13
+	FMOVQ 32(R2), F14
+	FMOVQ 48(R2), F15
+	WORD $0x4e281c84 // and v4.16b, v4.16b, v8.16b
+	WORD $0x4e291ca5 // and v5.16b, v5.16b, v9.16b
+	WORD $0x4e2a1cc6 // and v6.16b, v6.16b, v10.16b
+	WORD $0x4e2b1ce7 // and v7.16b, v7.16b, v11.16b
+	WORD $0x4e24d584 // fadd v4.4s, v12.4s, v4.4s
+	WORD $0x4e25d5a5 // fadd v5.4s, v13.4s, v5.4s
+	WORD $0x4e26d5c6 // fadd v6.4s, v14.4s, v6.4s
+	WORD $0x4e27d5e7 // fadd v7.4s, v15.4s, v7.4s
+	FMOVQ F4, 0(R2)
+	FMOVQ F5, 16(R2)
+	FMOVQ F6, 32(R2)
+	FMOVQ F7, 48(R2)
+	FMOVQ 0(R4), F4
+	FMOVQ 16(R4), F5
+	FMOVQ 32(R4), F6
+	FMOVQ 48(R4), F7
+	WORD $0x4e281c00 // and v0.16b, v0.16b, v8.16b
+	WORD $0x4e291c21 // and v1.16b, v1.16b, v9.16b
+	WORD $0x4e2a1c42 // and v2.16b, v2.16b, v10.16b
+	WORD $0x4e2b1c63 // and v3.16b, v3.16b, v11.16b
+	WORD $0x4e20d480 // fadd v0.4s, v4.4s, v0.4s
+	WORD $0x4e21d4a1 // fadd v1.4s, v5.4s, v1.4s
+	WORD $0x4e22d4c2 // fadd v2.4s, v6.4s, v2.4s
+	WORD $0x4e23d4e3 // fadd v3.4s, v7.4s, v3.4s
+	FMOVQ F0, 0(R4)
+	FMOVQ F1, 16(R4)
+	FMOVQ F2, 32(R4)
+	FMOVQ F3, 48(R4)
+	ADD $64, R5, R5
+	ADD $64, R0, R0
+	ADD $64, R1, R1
+	ADD $64, R3, R3
+	ADD $64, R2, R2
+	ADD $64, R4, R4
+	SUB $16, R6, R6
+	CBNZ R6, loop1
+end1:
+	RET
+
+// func electNEON(y, sum, plus, minus *float32, n int)
+TEXT ·electNEON(SB), NOSPLIT, $0-40
+	MOVD y+0(FP), R0
+	MOVD sum+8(FP), R1
+	MOVD plus+16(FP), R2
+	MOVD minus+24(FP), R3
+	MOVD n+32(FP), R4
+	CBZ R4, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS number<>+108(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
+	WORD $0x6e3fe421 // fcmge v1.4s, v1.4s, v31.4s
+	WORD $0x6e3fe442 // fcmge v2.4s, v2.4s, v31.4s
+	WORD $0x6e3fe463 // fcmge v3.4s, v3.4s, v31.4s
+	FMOVQ 0(R2), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 32(R2), F6
+	FMOVQ 48(R2), F7
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	FMOVQ 48(R3), F11
+	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R0, R0
+	SUB $16, R4, R4
+	CBNZ R4, loop1
+end1:
+	RET
+
+// func electMeanNEON(y, sum, plus, minus, wplus, wminus *float32, n int)
+TEXT ·electMeanNEON(SB), NOSPLIT, $0-56
+	MOVD y+0(FP), R0
+	MOVD sum+8(FP), R1
+	MOVD plus+16(FP), R2
+	MOVD minus+24(FP), R3
+	MOVD wplus+32(FP), R4
+	MOVD wminus+40(FP), R5
+	MOVD n+48(FP), R6
+	CBZ R6, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS number<>+108(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
+	WORD $0x6e3fe421 // fcmge v1.4s, v1.4s, v31.4s
+	WORD $0x6e3fe442 // fcmge v2.4s, v2.4s, v31.4s
+	WORD $0x6e3fe463 // fcmge v3.4s, v3.4s, v31.4s
+	FMOVQ 0(R2), F4
+	FMOVQ 16(R2), F5
+	FMOVQ 32(R2), F6
+	FMOVQ 48(R2), F7
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	FMOVQ 32(R3), F10
+	FMOVQ 48(R3), F11
+	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
+	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
+	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
+	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
+	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	FMOVQ 0(R4), F8
+	FMOVQ 16(R4), F9
+	FMOVQ 32(R4), F10
+	FMOVQ 48(R4), F11
+	FMOVQ 0(R5), F12
+	FMOVQ 16(R5), F13
+	FMOVQ 32(R5), F14
+	FMOVQ 48(R5), F15
+	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
+	WORD $0x6e6c1d1d // bsl v29.16b, v8.16b, v12.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
+	WORD $0x6e6d1d3d // bsl v29.16b, v9.16b, v13.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
+	WORD $0x6e6e1d5d // bsl v29.16b, v10.16b, v14.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
+	WORD $0x6e6f1d7d // bsl v29.16b, v11.16b, v15.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	FMOVS number<>+108(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3fe408 // fcmeq v8.4s, v0.4s, v31.4s
+	WORD $0x4e3fe429 // fcmeq v9.4s, v1.4s, v31.4s
+	WORD $0x4e3fe44a // fcmeq v10.4s, v2.4s, v31.4s
+	WORD $0x4e3fe46b // fcmeq v11.4s, v3.4s, v31.4s
+	FMOVS number<>+48(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4ea81d1d // orr v29.16b, v8.16b, v8.16b
+	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
+	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
+	WORD $0x4ea91d3d // orr v29.16b, v9.16b, v9.16b
+	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
+	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
+	WORD $0x4eaa1d5d // orr v29.16b, v10.16b, v10.16b
+	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
+	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
+	WORD $0x4eab1d7d // orr v29.16b, v11.16b, v11.16b
+	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
+	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x6e20fc80 // fdiv v0.4s, v4.4s, v0.4s
+	WORD $0x6e21fca1 // fdiv v1.4s, v5.4s, v1.4s
+	WORD $0x6e22fcc2 // fdiv v2.4s, v6.4s, v2.4s
+	WORD $0x6e23fce3 // fdiv v3.4s, v7.4s, v3.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	ADD $64, R3, R3
+	ADD $64, R4, R4
+	ADD $64, R5, R5
+	ADD $64, R0, R0
+	SUB $16, R6, R6
+	CBNZ R6, loop1
+end1:
+	RET
+
+// func widenF16NEON(y *float32, x *uint16, n int)
+TEXT ·widenF16NEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVD 0(R1), F0
+	WORD $0x0e217800 // fcvtl v0.4s, v0.4h
+	FMOVD 8(R1), F1
+	WORD $0x0e217821 // fcvtl v1.4s, v1.4h
+	FMOVD 16(R1), F2
+	WORD $0x0e217842 // fcvtl v2.4s, v2.4h
+	FMOVD 24(R1), F3
+	WORD $0x0e217863 // fcvtl v3.4s, v3.4h
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $32, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func narrowF16NEON(y *uint16, x *float32, n int)
+TEXT ·narrowF16NEON(SB), NOSPLIT, $0-24
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	WORD $0x0e21681f // fcvtn v31.4h, v0.4s
+	WORD $0x4e21683f // fcvtn2 v31.8h, v1.4s
+	FMOVQ F31, 0(R0)
+	WORD $0x0e21685f // fcvtn v31.4h, v2.4s
+	WORD $0x4e21687f // fcvtn2 v31.8h, v3.4s
+	FMOVQ F31, 16(R0)
+	ADD $64, R1, R1
+	ADD $32, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func dot64NEON(lanes *float64, x, y *float32, n int)
+TEXT ·dot64NEON(SB), NOSPLIT, $0-32
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD n+24(FP), R3
+	FMOVQ 0(R0), F8
+	FMOVQ 16(R0), F9
+	FMOVQ 32(R0), F10
+	FMOVQ 48(R0), F11
+	WORD $0x4ea81d00 // orr v0.16b, v8.16b, v8.16b
+	WORD $0x4ea91d21 // orr v1.16b, v9.16b, v9.16b
+	WORD $0x4eaa1d42 // orr v2.16b, v10.16b, v10.16b
+	WORD $0x4eab1d63 // orr v3.16b, v11.16b, v11.16b
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	WORD $0x4ea81d04 // orr v4.16b, v8.16b, v8.16b
+	WORD $0x4ea91d25 // orr v5.16b, v9.16b, v9.16b
+	WORD $0x4eaa1d46 // orr v6.16b, v10.16b, v10.16b
+	WORD $0x4eab1d67 // orr v7.16b, v11.16b, v11.16b
+	CBZ R3, end1
+loop1:
+	FMOVQ 0(R1), F8
+	FMOVQ 16(R1), F9
+	FMOVQ 32(R1), F10
+	FMOVQ 48(R1), F11
+	FMOVQ 0(R2), F12
+	FMOVQ 16(R2), F13
+	FMOVQ 32(R2), F14
+	FMOVQ 48(R2), F15
+	WORD $0x0e61791f // fcvtl v31.2d, v8.2s
+	WORD $0x0e61799e // fcvtl v30.2d, v12.2s
+	WORD $0x4e7ecfe0 // fmla v0.2d, v31.2d, v30.2d
+	WORD $0x4e61791f // fcvtl2 v31.2d, v8.4s
+	WORD $0x4e61799e // fcvtl2 v30.2d, v12.4s
+	WORD $0x4e7ecfe1 // fmla v1.2d, v31.2d, v30.2d
+	WORD $0x0e61793f // fcvtl v31.2d, v9.2s
+	WORD $0x0e6179be // fcvtl v30.2d, v13.2s
+	WORD $0x4e7ecfe2 // fmla v2.2d, v31.2d, v30.2d
+	WORD $0x4e61793f // fcvtl2 v31.2d, v9.4s
+	WORD $0x4e6179be // fcvtl2 v30.2d, v13.4s
+	WORD $0x4e7ecfe3 // fmla v3.2d, v31.2d, v30.2d
+	WORD $0x0e61795f // fcvtl v31.2d, v10.2s
+	WORD $0x0e6179de // fcvtl v30.2d, v14.2s
+	WORD $0x4e7ecfe4 // fmla v4.2d, v31.2d, v30.2d
+	WORD $0x4e61795f // fcvtl2 v31.2d, v10.4s
+	WORD $0x4e6179de // fcvtl2 v30.2d, v14.4s
+	WORD $0x4e7ecfe5 // fmla v5.2d, v31.2d, v30.2d
+	WORD $0x0e61797f // fcvtl v31.2d, v11.2s
+	WORD $0x0e6179fe // fcvtl v30.2d, v15.2s
+	WORD $0x4e7ecfe6 // fmla v6.2d, v31.2d, v30.2d
+	WORD $0x4e61797f // fcvtl2 v31.2d, v11.4s
+	WORD $0x4e6179fe // fcvtl2 v30.2d, v15.4s
+	WORD $0x4e7ecfe7 // fmla v7.2d, v31.2d, v30.2d
+	ADD $64, R1, R1
+	ADD $64, R2, R2
+	SUB $16, R3, R3
+	CBNZ R3, loop1
+end1:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	RET
+
+// func sumAbs64NEON(lanes *float64, x *float32, n int)
+TEXT ·sumAbs64NEON(SB), NOSPLIT, $0-24
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	FMOVQ 0(R0), F8
+	FMOVQ 16(R0), F9
+	FMOVQ 32(R0), F10
+	FMOVQ 48(R0), F11
+	WORD $0x4ea81d00 // orr v0.16b, v8.16b, v8.16b
+	WORD $0x4ea91d21 // orr v1.16b, v9.16b, v9.16b
+	WORD $0x4eaa1d42 // orr v2.16b, v10.16b, v10.16b
+	WORD $0x4eab1d63 // orr v3.16b, v11.16b, v11.16b
+	FMOVQ 64(R0), F8
+	FMOVQ 80(R0), F9
+	FMOVQ 96(R0), F10
+	FMOVQ 112(R0), F11
+	WORD $0x4ea81d04 // orr v4.16b, v8.16b, v8.16b
+	WORD $0x4ea91d25 // orr v5.16b, v9.16b, v9.16b
+	WORD $0x4eaa1d46 // orr v6.16b, v10.16b, v10.16b
+	WORD $0x4eab1d67 // orr v7.16b, v11.16b, v11.16b
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F8
+	FMOVQ 16(R1), F9
+	FMOVQ 32(R1), F10
+	FMOVQ 48(R1), F11
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1d08 // and v8.16b, v8.16b, v31.16b
+	WORD $0x4e3f1d29 // and v9.16b, v9.16b, v31.16b
+	WORD $0x4e3f1d4a // and v10.16b, v10.16b, v31.16b
+	WORD $0x4e3f1d6b // and v11.16b, v11.16b, v31.16b
+	WORD $0x0e61791f // fcvtl v31.2d, v8.2s
+	WORD $0x4e7fd400 // fadd v0.2d, v0.2d, v31.2d
+	WORD $0x4e61791f // fcvtl2 v31.2d, v8.4s
+	WORD $0x4e7fd421 // fadd v1.2d, v1.2d, v31.2d
+	WORD $0x0e61793f // fcvtl v31.2d, v9.2s
+	WORD $0x4e7fd442 // fadd v2.2d, v2.2d, v31.2d
+	WORD $0x4e61793f // fcvtl2 v31.2d, v9.4s
+	WORD $0x4e7fd463 // fadd v3.2d, v3.2d, v31.2d
+	WORD $0x0e61795f // fcvtl v31.2d, v10.2s
+	WORD $0x4e7fd484 // fadd v4.2d, v4.2d, v31.2d
+	WORD $0x4e61795f // fcvtl2 v31.2d, v10.4s
+	WORD $0x4e7fd4a5 // fadd v5.2d, v5.2d, v31.2d
+	WORD $0x0e61797f // fcvtl v31.2d, v11.2s
+	WORD $0x4e7fd4c6 // fadd v6.2d, v6.2d, v31.2d
+	WORD $0x4e61797f // fcvtl2 v31.2d, v11.4s
+	WORD $0x4e7fd4e7 // fadd v7.2d, v7.2d, v31.2d
+	ADD $64, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	RET
+
+// func largestNEON(lanes *uint32, x *float32, n int)
+TEXT ·largestNEON(SB), NOSPLIT, $0-24
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	FMOVQ 0(R0), F4
+	FMOVQ 16(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	WORD $0x4ea41c80 // orr v0.16b, v4.16b, v4.16b
+	WORD $0x4ea51ca1 // orr v1.16b, v5.16b, v5.16b
+	WORD $0x4ea61cc2 // orr v2.16b, v6.16b, v6.16b
+	WORD $0x4ea71ce3 // orr v3.16b, v7.16b, v7.16b
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F4
+	FMOVQ 16(R1), F5
+	FMOVQ 32(R1), F6
+	FMOVQ 48(R1), F7
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x6ea06480 // umax v0.4s, v4.4s, v0.4s
+	WORD $0x6ea164a1 // umax v1.4s, v5.4s, v1.4s
+	WORD $0x6ea264c2 // umax v2.4s, v6.4s, v2.4s
+	WORD $0x6ea364e3 // umax v3.4s, v7.4s, v3.4s
+	ADD $64, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	RET
+
+// func keepBitsNEON(y, x *float32, n int, bits *uint64)
+TEXT ·keepBitsNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD bits+24(FP), R3
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	MOVHU 0(R3), R4
+	FMOVS R4, F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $number<>+156(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8fe4 // cmtst v4.4s, v31.4s, v30.4s
+	MOVD $number<>+172(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8fe5 // cmtst v5.4s, v31.4s, v30.4s
+	MOVD $number<>+188(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8fe6 // cmtst v6.4s, v31.4s, v30.4s
+	MOVD $number<>+204(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8fe7 // cmtst v7.4s, v31.4s, v30.4s
+	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
+	WORD $0x4e251c21 // and v1.16b, v1.16b, v5.16b
+	WORD $0x4e261c42 // and v2.16b, v2.16b, v6.16b
+	WORD $0x4e271c63 // and v3.16b, v3.16b, v7.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $2, R3, R3
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func belowNEON(bits *uint64, w *uint32, n int, c uint32)
+TEXT ·belowNEON(SB), NOSPLIT, $0-28
+	MOVD bits+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	WORD $0x6f380400 // ushr v0.4s, v0.4s, #8
+	WORD $0x6f380421 // ushr v1.4s, v1.4s, #8
+	WORD $0x6f380442 // ushr v2.4s, v2.4s, #8
+	WORD $0x6f380463 // ushr v3.4s, v3.4s, #8
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf8400 // sub v0.4s, v0.4s, v31.4s
+	WORD $0x6ebf8421 // sub v1.4s, v1.4s, v31.4s
+	WORD $0x6ebf8442 // sub v2.4s, v2.4s, v31.4s
+	WORD $0x6ebf8463 // sub v3.4s, v3.4s, v31.4s
+	MOVD $number<>+156(SB), R3
+	FMOVQ (R3), F30
+	WORD $0x4ea0a81d // cmlt v29.4s, v0.4s, #0
+	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
+	WORD $0x4ebd1fbf // orr v31.16b, v29.16b, v29.16b
+	MOVD $number<>+172(SB), R3
+	FMOVQ (R3), F30
+	WORD $0x4ea0a83d // cmlt v29.4s, v1.4s, #0
+	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
+	WORD $0x4ebd1fff // orr v31.16b, v31.16b, v29.16b
+	MOVD $number<>+188(SB), R3
+	FMOVQ (R3), F30
+	WORD $0x4ea0a85d // cmlt v29.4s, v2.4s, #0
+	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
+	WORD $0x4ebd1fff // orr v31.16b, v31.16b, v29.16b
+	MOVD $number<>+204(SB), R3
+	FMOVQ (R3), F30
+	WORD $0x4ea0a87d // cmlt v29.4s, v3.4s, #0
+	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
+	WORD $0x4ebd1fff // orr v31.16b, v31.16b, v29.16b
+	WORD $0x4eb1bbff // addv s31, v31.4s
+	FMOVS F31, R3
+	MOVH R3, 0(R0)
+	ADD $64, R1, R1
+	ADD $2, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
+// func collectNEON(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
+TEXT ·collectNEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD counts+24(FP), R3
+	FMOVS number<>+108(SB), F5
+	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
+	FMOVS number<>+108(SB), F6
+	WORD $0x4e0404c6 // dup v6.4s, v6.s[0]
+	FMOVS number<>+108(SB), F7
+	WORD $0x4e0404e7 // dup v7.4s, v7.s[0]
+	FMOVS number<>+100(SB), F16
+	WORD $0x4e040610 // dup v16.4s, v16.s[0]
+	FMOVS lo+32(FP), F17
+	WORD $0x4e040631 // dup v17.4s, v17.s[0]
+	FMOVS hi+36(FP), F18
+	WORD $0x4e040652 // dup v18.4s, v18.s[0]
+	MOVD $number<>+220(SB), R4
+	FMOVQ (R4), F4
+	MOVD $number<>+236(SB), R5
+	MOVD R0, R7
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	FMOVQ 16(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	FMOVQ 32(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	FMOVQ 48(R1), F0
+	WORD $0x4e301c00 // and v0.16b, v0.16b, v16.16b
+	WORD $0x6eb13401 // cmhi v1.4s, v0.4s, v17.4s
+	WORD $0x6ea03642 // cmhi v2.4s, v18.4s, v0.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x4e241c21 // and v1.16b, v1.16b, v4.16b
+	WORD $0x4eb1b821 // addv s1, v1.4s
+	FMOVS F1, R6
+	AND $15, R6, R4
+	ADD R4<<4, R5, R4
+	FMOVQ (R4), F3
+	WORD $0x4e030003 // tbl v3.16b, { v0.16b }, v3.16b
+	FMOVQ F3, (R0)
+	LSR $8, R6, R6
+	ADD R6<<2, R0, R0
+	WORD $0x6eb23402 // cmhi v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x6eb28c02 // cmeq v2.4s, v0.4s, v18.4s
+	WORD $0x6ea284c6 // sub v6.4s, v6.4s, v2.4s
+	WORD $0x6eb18c02 // cmeq v2.4s, v0.4s, v17.4s
+	WORD $0x6ea284e7 // sub v7.4s, v7.4s, v2.4s
+	ADD $64, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F5, 0(R3)
+	FMOVQ F6, 64(R3)
+	FMOVQ F7, 128(R3)
+	SUB R7, R0, R0
+	LSR $2, R0, R0
+	MOVW R0, 192(R3)
 	RET
 

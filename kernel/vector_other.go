@@ -169,3 +169,69 @@ func atSoftmaxGradHalf(l Level, p, d *float32, e, f *uint16, ld, rows int, scale
 // atPhilox: r = n numbers of 16 bits, of blocks from p.first on; n is a multiple of 256.
 func atPhilox(l Level, r *uint16, n int, p *philox) {
 }
+
+// atSub: y = a − b.
+func atSub(l Level, y, a, b *float32, n int) {
+}
+
+// atAddScaled: y += c·x, the product rounded.
+func atAddScaled(l Level, y, x *float32, n int, c float32) {
+}
+
+// atDivide: y = x/c.
+func atDivide(l Level, y, x *float32, n int, c float32) {
+}
+
+// atKeepAbove: y = x where |x| > c, else 0.
+func atKeepAbove(l Level, y, x *float32, n int, c float32) {
+}
+
+// atKeepWithin: y = x where c < |x| ≤ d, else 0.
+func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
+}
+
+// atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.
+func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float32) {
+}
+
+// atElect: y = plus where sum ≥ 0, else minus.
+func atElect(l Level, y, sum, plus, minus *float32, n int) {
+}
+
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
+}
+
+// atWidenF16: y = x.
+func atWidenF16(l Level, y *float32, x *uint16, n int) {
+}
+
+// atNarrowF16: y = x, rounded to nearest even.
+func atNarrowF16(l Level, y *uint16, x *float32, n int) {
+}
+
+// atDot64: Adds x·y to 16 lanes in float64.
+func atDot64(l Level, lanes *float64, x, y *float32, n int) {
+}
+
+// atSumAbs64: Adds |x| to 16 lanes in float64.
+func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
+}
+
+// atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.
+func atLargest(l Level, lanes *uint32, x *float32, n int) {
+}
+
+// atKeepBits: y = x where the bits in order are set, else 0.
+func atKeepBits(l Level, y, x *float32, n int, bits *uint64) {
+}
+
+// atBelow: A bit for each of n words: whether its upper 24 bits are less than c ≤ 2^24.
+func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
+}
+
+// atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.
+// counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo,
+// and then the length of dst.
+func atCollect(l Level, dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32) {
+}

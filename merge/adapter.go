@@ -34,3 +34,6 @@ func (a *Adapter) Replaced(name string) (weights.Tensor, bool) { return weights.
 func (a *Adapter) Read(name string, lo, hi int, dst []float32) error {
 	return a.base.Read(name, lo, hi, dst)
 }
+
+// Files are the paths of the adapter's files.
+func (a *Adapter) Files() []string { return nil }

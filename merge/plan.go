@@ -35,6 +35,8 @@ type Plan struct {
 	Vocabulary *vocab.Vocabulary // nil if embeddings keep their rows
 	Layers     int               // of the output, 0 to keep what the configuration of the donor says
 
+	// Untied says that the output has an lm_head of its own, other than its donor.
+	Untied   bool
 	Dropped  []string // tensors of inputs that have no part in the output
 	Warnings []string
 }

@@ -21,7 +21,8 @@ import (
 
 // Source is a tensor to be written. Exactly one of Read and Raw is called, for
 // ranges in ascending order that cover it once; Raw is preferred when both are
-// there. dst is reused by the caller afterwards.
+// there. dst is reused by the caller afterwards. A plan whose Write is not called
+// needs neither.
 type Source struct {
 	Name  string
 	DType half.DType // in the file
@@ -91,9 +92,7 @@ func (t Source) check() error {
 	switch {
 	case t.Name == "" || t.Name == "__metadata__" || !utf8.ValidString(t.Name):
 		return errors.New("not a name for a tensor")
-	case t.Raw == nil && t.Read == nil:
-		return errors.New("it has no elements to write")
-	case t.Raw == nil && !t.DType.IsFloat():
+	case t.Raw == nil && t.Read != nil && !t.DType.IsFloat():
 		return fmt.Errorf("type %v is no float: want Raw", t.DType)
 	}
 	shape := make([]int64, len(t.Shape))
@@ -205,19 +204,52 @@ func (p *Plan) indexJSON() []byte {
 	return append(b, "\n  }\n}\n"...)
 }
 
+// Places is where every tensor lies, for who writes elements in an order of its own.
+// File is the name of a file of the plan.
+func (p *Plan) Places() []Tensor {
+	var list []Tensor
+	for _, f := range p.Files {
+		at := int64(len(f.header))
+		for _, t := range f.tensors {
+			list = append(list, Tensor{Name: t.Name, DType: t.DType, Shape: t.Shape, File: f.Name, Offset: at, Size: t.bytes()})
+			at += t.bytes()
+		}
+	}
+	return list
+}
+
+// Header is the bytes of a file before its tensors.
+func (f PlannedFile) Header() []byte { return f.header }
+
+// Index is the index of the shards and its name, or nil if there is one file.
+func (p *Plan) Index() (name string, text []byte) {
+	if p.index == nil {
+		return "", nil
+	}
+	return p.stem + ".safetensors.index.json", p.index
+}
+
 // Write writes the files into dir through create, for which the Write methods
 // of blob.Store and blob.Tree serve. It needs about 2 MiB, whatever the size.
 func (p *Plan) Write(dir string, create func(name string, fill func(io.Writer) error) error) error {
+	for _, f := range p.Files {
+		for _, t := range f.tensors {
+			if t.Raw == nil && t.Read == nil {
+				return fmt.Errorf("weights: writing %s: tensor %q: it has no elements to write", p.stem, t.Name)
+			}
+		}
+	}
 	for _, f := range p.Files {
 		if err := create(path.Join(dir, f.Name), f.write); err != nil {
 			return err
 		}
 	}
-	if p.index == nil {
+	name, text := p.Index()
+	if text == nil {
 		return nil
 	}
-	return create(path.Join(dir, p.stem+".safetensors.index.json"), func(w io.Writer) error {
-		_, err := w.Write(p.index)
+	return create(path.Join(dir, name), func(w io.Writer) error {
+		_, err := w.Write(text)
 		return err
 	})
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -316,10 +315,5 @@ func (v *rowView) json(r *data.Row) error {
 		}
 		o.Documents = append(o.Documents, d)
 	}
-	var b bytes.Buffer
-	if err := printJSON(&b, o); err != nil {
-		return err
-	}
-	_, err := v.w.Write(inert(b.Bytes()))
-	return printed(err)
+	return printInert(v.w, o)
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 
 	"pleach/data"
@@ -72,21 +71,11 @@ func chartOf(s *data.SourceSurvey) chart {
 	return c
 }
 
-var pageTemplate = template.Must(template.New("stats").Parse(`<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Documents of {{.What}}</title>
+var pageTemplate = newPage("stats", `{{define "title"}}Documents of {{.What}}{{end}}{{template "head" .}}
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff; }
-table { border-collapse: collapse; }
-th { text-align: left; font-weight: 600; vertical-align: top; padding: .15rem 1.5rem .15rem 0; white-space: nowrap; }
-td { padding: .15rem 0; overflow-wrap: anywhere; }
-svg { max-width: 100%; height: auto; margin-top: 1rem; }
 rect { fill: #3a7d44; }
-text { font: 11px system-ui, sans-serif; fill: #555; text-anchor: middle; }
-figcaption { color: #555; }
-@media (prefers-color-scheme: dark) { body { color: #ddd; background: #1b1b1b; } rect { fill: #7bc086; } text, figcaption { fill: #aaa; color: #aaa; } }
+text { text-anchor: middle; }
+@media (prefers-color-scheme: dark) { rect { fill: #7bc086; } }
 </style>
 <h1>Documents of {{.What}}</h1>
 {{range .Sources}}
@@ -101,4 +90,4 @@ figcaption { color: #555; }
 <figcaption>Documents by length in {{.Unit}}; a bar begins at the number below it and ends at its double.</figcaption>
 </figure>
 {{end}}{{end}}</html>
-`))
+`)

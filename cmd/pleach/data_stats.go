@@ -4,18 +4,15 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"pleach/data"
-	"pleach/internal/fault"
 	"pleach/internal/unit"
 	"pleach/token"
 )
@@ -91,10 +88,10 @@ func (o *stats) run(c *cobra.Command, args []string) error {
 		return stoppable(c.Context(), err)
 	}
 	if o.html != "" {
-		if err := o.writePage(all, p.Sequence, strings.Join(args, " ")); err != nil {
+		fill := func(w io.Writer) error { return surveyPage(w, all, p.Sequence, strings.Join(args, " ")) }
+		if err := writePage(c.ErrOrStderr(), o.html, fill); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.ErrOrStderr(), "wrote", o.html)
 	}
 	return o.print(c.OutOrStdout(), all, p.Sequence)
 }
@@ -102,12 +99,8 @@ func (o *stats) run(c *cobra.Command, args []string) error {
 func (o *stats) print(w io.Writer, all []data.SourceSurvey, sequence int) error {
 	for i := range all {
 		if o.asJSON {
-			var b bytes.Buffer
-			if err := printJSON(&b, &all[i]); err != nil {
+			if err := printInert(w, &all[i]); err != nil {
 				return err
-			}
-			if _, err := w.Write(inert(b.Bytes())); err != nil {
-				return printed(err)
 			}
 			continue
 		}
@@ -117,18 +110,6 @@ func (o *stats) print(w io.Writer, all []data.SourceSurvey, sequence int) error 
 		if err := printSurvey(w, &all[i], sequence); err != nil {
 			return printed(err)
 		}
-	}
-	return nil
-}
-
-// writePage writes the page next to what is printed.
-func (o *stats) writePage(all []data.SourceSurvey, sequence int, what string) error {
-	var b bytes.Buffer
-	if err := surveyPage(&b, all, sequence, what); err != nil {
-		return err
-	}
-	if err := os.WriteFile(o.html, b.Bytes(), 0o666); err != nil {
-		return fault.Machinef("writing %s: %w", o.html, err)
 	}
 	return nil
 }

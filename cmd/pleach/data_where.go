@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -195,12 +194,7 @@ func (l *places) add(r *data.Row, sources []string) {
 
 func (l *places) print(w io.Writer, asJSON bool) error {
 	if asJSON {
-		var b bytes.Buffer
-		if err := printJSON(&b, l); err != nil {
-			return err
-		}
-		_, err := w.Write(inert(b.Bytes()))
-		return printed(err)
+		return printInert(w, l)
 	}
 	fmt.Fprintf(w, "step %d, rows %d … %d\n", l.Step, l.Rows[0], l.Rows[1])
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -71,21 +71,29 @@ func (o *measuring) check(c *cobra.Command) error {
 	if len(o.texts) == 0 {
 		return errUsage(c, "--perplexity: got none, want NAME=FILE at least once")
 	}
+	if err := o.checkTexts(c, "--perplexity"); err != nil {
+		return err
+	}
+	return o.compute.check(c)
+}
+
+// checkTexts checks the texts that a flag names, and --sequence.
+func (o *measuring) checkTexts(c *cobra.Command, flag string) error {
 	seen := map[string]bool{}
 	for _, t := range o.texts {
 		name, file, ok := strings.Cut(t, "=")
 		if !ok || name == "" || file == "" {
-			return errUsage(c, "--perplexity: got %q, want NAME=FILE", t)
+			return errUsage(c, "%s: got %q, want NAME=FILE", flag, t)
 		}
 		if seen[name] {
-			return errUsage(c, "--perplexity: %s is there twice", name)
+			return errUsage(c, "%s: %s is there twice", flag, name)
 		}
 		seen[name] = true
 	}
 	if o.sequence < 0 {
 		return errUsage(c, "--sequence: got %d, want 1 or more", o.sequence)
 	}
-	return o.compute.check(c)
+	return nil
 }
 
 // measured is a line of the result.
@@ -107,40 +115,53 @@ func (o *measuring) run(c *cobra.Command, path string) error {
 		return err
 	}
 	defer m.close()
-	T, err := o.window(c, m)
-	if err != nil {
+	all, err := o.measureAll(c.Context(), c.ErrOrStderr(), m, func(r measured) error {
+		if o.json {
+			return printJSON(c.OutOrStdout(), r)
+		}
+		return nil
+	})
+	if err != nil || o.json {
 		return err
+	}
+	return printMeasured(c.OutOrStdout(), all)
+}
+
+// measureAll measures all texts with a model. done is told each result.
+func (o *measuring) measureAll(
+	ctx context.Context, w io.Writer, m *source, done func(measured) error,
+) ([]measured, error) {
+	T, err := o.window(w, m)
+	if err != nil {
+		return nil, err
 	}
 	first, err := firstOf(m.specials())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s := &scorer{compute: o.compute, source: m}
 	defer s.close()
 	var all []measured
 	for _, t := range o.texts {
 		name, file, _ := strings.Cut(t, "=")
-		r, err := o.measure(c, s, name, file, T, first)
+		r, err := o.measure(ctx, w, s, name, file, T, first)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if all = append(all, r); o.json {
-			if err := printJSON(c.OutOrStdout(), r); err != nil {
-				return err
+		if all = append(all, r); done != nil {
+			if err := done(r); err != nil {
+				return nil, err
 			}
 		}
 	}
-	if o.json {
-		return nil
-	}
-	return printMeasured(c.OutOrStdout(), all)
+	return all, nil
 }
 
 // window is the number of ids of a window. Where that is left open, it is halved
 // until a row of it fits into memory.
-func (o *measuring) window(c *cobra.Command, m *source) (int, error) {
+func (o *measuring) window(w io.Writer, m *source) (int, error) {
 	if o.sequence > m.config.MaxT {
-		return 0, errUsage(c, "--sequence: got %d, the model has %d positions", o.sequence, m.config.MaxT)
+		return 0, fault.Configf("--sequence: got %d, the model has %d positions", o.sequence, m.config.MaxT)
 	}
 	if o.sequence > 0 {
 		return o.sequence, nil
@@ -154,7 +175,7 @@ func (o *measuring) window(c *cobra.Command, m *source) (int, error) {
 		err = fitsMemory(fmt.Sprintf("model %s with a row of %d ids", m.dir, T), o.options(), p)
 		if err == nil {
 			if T < most {
-				fmt.Fprintf(c.ErrOrStderr(), "windows of %d ids: memory does not suffice for %d\n", T, most)
+				fmt.Fprintf(w, "windows of %d ids: memory does not suffice for %d\n", T, most)
 			}
 			return T, nil
 		}
@@ -165,18 +186,18 @@ func (o *measuring) window(c *cobra.Command, m *source) (int, error) {
 }
 
 func (o *measuring) measure(
-	c *cobra.Command, s *scorer, name, file string, T int, first int32,
+	ctx context.Context, w io.Writer, s *scorer, name, file string, T int, first int32,
 ) (measured, error) {
-	show := newMeter(c.ErrOrStderr())
+	show := newMeter(w)
 	defer show.erase()
 	began := time.Now()
-	from, err := newReach(c.Context(), c.ErrOrStderr())
+	from, err := newReach(ctx, w)
 	if err != nil {
 		return measured{}, err
 	}
 	defer from.close()
 	src := data.Source{Paths: []string{file}, Access: from.Access, Name: name, Field: o.field}
-	r, err := eval.Perplexity(s, T, first, heldOutOf(c.Context(), src, s.source, func(ids int) {
+	r, err := eval.Perplexity(s, T, first, heldOutOf(ctx, src, s.source, func(ids int) {
 		show.add(ids, name)
 	}))
 	if err != nil {

@@ -106,6 +106,16 @@ func printJSON(w io.Writer, v any) error {
 	return printed(e.Encode(v))
 }
 
+// printInert is printJSON of somebody else's texts, without what some terminals obey.
+func printInert(w io.Writer, v any) error {
+	var b bytes.Buffer
+	if err := printJSON(&b, v); err != nil {
+		return err
+	}
+	_, err := w.Write(inert(b.Bytes()))
+	return printed(err)
+}
+
 // printed gives a failure to write results its kind.
 func printed(err error) error {
 	if err != nil {

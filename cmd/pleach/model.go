@@ -24,8 +24,15 @@ import (
 type source struct {
 	dir       string
 	config    *model.Config
-	tensors   *weights.Set
+	tensors   tensorSource
 	tokenizer *token.Tokenizer // nil if the directory has none
+}
+
+// tensorSource is the weights of a model: a weights.Set, or a merge that is not written.
+type tensorSource interface {
+	Tensors() []weights.Tensor
+	ReadFinite(name string, lo, hi int, dst []float32) error
+	Close() error
 }
 
 // openModel opens a model directory, or the newest checkpoint of a run
@@ -40,24 +47,35 @@ func openModel(path string) (*source, error) {
 	if err != nil {
 		return nil, fault.Dataf("opening model %s: %w", path, err)
 	}
-	s := &source{dir: dir}
+	tensors, err := weights.OpenDir(dir)
+	if err != nil {
+		return nil, fault.As(fault.Data, fmt.Errorf("opening model %s: %w", path, err))
+	}
+	s, err := newSource(path, dir, text, tensors)
+	if err == nil {
+		err = s.openTokenizer()
+	}
+	if err != nil {
+		_ = tensors.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// newSource is a model with these weights and the text of its config.json. Its
+// tokenizer is in dir.
+func newSource(path, dir string, text []byte, tensors tensorSource) (*source, error) {
+	s := &source{dir: dir, tensors: tensors}
+	var err error
 	if s.config, err = model.ParseConfig(text); err != nil {
 		return nil, fmt.Errorf("opening model %s: %w", path, err)
 	}
-	if s.tensors, err = weights.OpenDir(dir); err != nil {
-		return nil, fault.As(fault.Data, fmt.Errorf("opening model %s: %w", path, err))
-	}
 	have := map[string][]int{}
-	for _, t := range s.tensors.Tensors() {
+	for _, t := range tensors.Tensors() {
 		have[t.Name] = t.Shape
 	}
 	if err := s.config.Match(have); err != nil {
-		s.close()
 		return nil, fmt.Errorf("opening model %s: %w", path, err)
-	}
-	if err := s.openTokenizer(); err != nil {
-		s.close()
-		return nil, err
 	}
 	return s, nil
 }

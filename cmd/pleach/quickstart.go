@@ -37,6 +37,8 @@ what continual pre-training gains and what it makes a model forget:
   continued   the base model, trained on a domain
   replay      the same, with a tenth of general text mixed in
 
+and then merges base and continued into a fourth, which costs no training.
+
 The texts are the Go sources of the go command in PATH: general is their
 comments, domain is their code without comments, and whole packages are held out
 to measure on. Without Go, two kinds of documentation on this machine are used.
@@ -116,7 +118,7 @@ func (q *quickstart) run(ctx context.Context) error {
 	}
 	q.began = time.Now()
 	for _, part := range []func(context.Context) error{
-		q.prepare, q.makeTexts, q.makeTokenizer, q.trainAll,
+		q.prepare, q.makeTexts, q.makeTokenizer, q.trainAll, q.mergeModels,
 	} {
 		if err := part(ctx); err != nil {
 			return err

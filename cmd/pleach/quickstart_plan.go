@@ -118,7 +118,7 @@ const (
 	learnRate   = 2e6  // bytes a second from which a tokenizer is learned, least
 	scoredShare = 0.34 // of the work of training on a token: scoring has no backward pass
 	bytesToken  = 3.0  // of text, about
-	evaluations = 5    // base at its end, the others at start and end
+	evaluations = 6    // base at its end, the others at start and end, and the merged model
 )
 
 // fit sets the numbers of steps of a candidate to what fits into so many seconds

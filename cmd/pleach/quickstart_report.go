@@ -47,6 +47,11 @@ func (q *quickstart) report(ctx context.Context) error {
 		all.Tokens += work.Tokens
 		all.Seconds += work.Seconds
 	}
+	merged, err := q.mergedScores(ctx)
+	if err != nil {
+		return err
+	}
+	rows = append(rows, merged)
 	w := q.stdout
 	printTable(w, rows, q.plan.Names)
 	printMeaning(w, rows)
@@ -125,6 +130,8 @@ func printMeaning(w io.Writer, rows []tableRow) {
 	fmt.Fprintf(w, "Forgetting: the perplexity on general text %s.\n", says(change(1, corpus.General)))
 	fmt.Fprintf(w, "With 10 %% replay it %s there, and %s on the domain.\n",
 		says(change(2, corpus.General)), says(change(2, corpus.Domain)))
+	fmt.Fprintf(w, "Merged with the continued model, without any training, the base %s there, and %s on the domain.\n",
+		says(change(3, corpus.General)), says(change(3, corpus.Domain)))
 }
 
 // prompt is what the samples go on from: one line.
@@ -205,6 +212,7 @@ func (q *quickstart) printPlaces(w io.Writer, prompt string) {
 		{"tokenizer/", "the tokenizer, for Hugging Face tools too"},
 		{"*.yaml", "the recipes, as train runs them"},
 		{"base/ continued/ replay/", "the runs; their checkpoints are Hugging Face model directories"},
+		{"merged/", "base and continued as one model, by merge.yaml"},
 	} {
 		fmt.Fprintf(w, "  %-26s %s\n", p[0], p[1])
 	}
@@ -216,6 +224,8 @@ func (q *quickstart) printPlaces(w io.Writer, prompt string) {
 	// Paths on the command line start at the recipe's folder.
 	fmt.Fprintf(w, "  %s train %s data.sources.1.weight=0.3 out=more-replay\n", me,
 		shell(filepath.Join(q.out, stages[2].file)))
+	fmt.Fprintf(w, "  %s merge %s curve --sweep t=0:1:0.25 --evaluate %s\n", me, shell(filepath.Join(q.out, mergeFile)),
+		shell("domain="+filepath.Join(q.out, "text", corpus.FileName(corpus.Domain, true))))
 	fmt.Fprintf(w, "  %s init --help      # a recipe for your own text\n", me)
 }
 

@@ -14,8 +14,9 @@
 //		…
 //	}
 //
-// It does not write JSON and fills no structs. The lines of documents are read
-// by package data, which needs one field of each and no tree.
+// It changes single values of a text ([Edits]); it writes no JSON of its own and
+// fills no structs. The lines of documents are read by package data, which needs
+// one field of each and no tree.
 package strictjson
 
 import (

@@ -48,6 +48,20 @@ var (
 	shll162 = armOp{0x6e613800, "shll2 v%d.4s, v%d.8h, #16"}
 	uxtl    = armOp{0x2f10a400, "ushll v%d.4s, v%d.4h, #0"}
 	uxtl2   = armOp{0x6f10a400, "ushll2 v%d.4s, v%d.8h, #0"}
+
+	fadd64  = armOp{0x4e60d400, "fadd v%d.2d, v%d.2d, v%d.2d"}
+	fromF16 = armOp{0x0e217800, "fcvtl v%d.4s, v%d.4h"}
+	toF16   = armOp{0x0e216800, "fcvtn v%d.4h, v%d.4s"}
+	toF162  = armOp{0x4e216800, "fcvtn2 v%d.8h, v%d.4s"}
+	sub32   = armOp{0x6ea08400, "sub v%d.4s, v%d.4s, v%d.4s"}
+	umax    = armOp{0x6ea06400, "umax v%d.4s, v%d.4s, v%d.4s"}
+	ushr8   = armOp{0x6f380400, "ushr v%d.4s, v%d.4s, #8"}
+	cmtst   = armOp{0x4ea08c00, "cmtst v%d.4s, v%d.4s, v%d.4s"}
+	cmlt0   = armOp{0x4ea0a800, "cmlt v%d.4s, v%d.4s, #0"}
+	cmhi    = armOp{0x6ea03400, "cmhi v%d.4s, v%d.4s, v%d.4s"}
+	cmeq    = armOp{0x6ea08c00, "cmeq v%d.4s, v%d.4s, v%d.4s"}
+	tbl     = armOp{0x4e000000, "tbl v%d.16b, { v%d.16b }, v%d.16b"}
+	addv    = armOp{0x4eb1b800, "addv s%d, v%d.4s"}
 )
 
 // armOps are all of them.
@@ -56,6 +70,7 @@ var armOps = []armOp{
 	fsqrt, shl23, rev64, dup0, fcvtl, fcvtl2,
 	and, eor, add32, fcmeq, uzp2h, uzp1s, uzp2s, umull, umull2,
 	ushr16, shll16, shll162, uxtl, uxtl2,
+	fadd64, fromF16, toF16, toF162, sub32, umax, ushr8, cmtst, cmlt0, addv, cmhi, cmeq, tbl,
 }
 
 // word is the instruction on registers d, n and perhaps m.

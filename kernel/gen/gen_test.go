@@ -65,6 +65,20 @@ var armKnown = map[string]uint32{
 	"shll2 v3.4s, v18.8h, #16":         0x6e613a43,
 	"ushll v3.4s, v18.4h, #0":          0x2f10a643,
 	"ushll2 v3.4s, v18.8h, #0":         0x6f10a643,
+	"fadd v3.2d, v18.2d, v29.2d":       0x4e7dd643,
+	"fcvtl v3.4s, v18.4h":              0x0e217a43,
+	"fcvtn v3.4h, v18.4s":              0x0e216a43,
+	"fcvtn2 v3.8h, v18.4s":             0x4e216a43,
+	"sub v3.4s, v18.4s, v29.4s":        0x6ebd8643,
+	"umax v3.4s, v18.4s, v29.4s":       0x6ebd6643,
+	"ushr v3.4s, v18.4s, #8":           0x6f380643,
+	"cmtst v3.4s, v18.4s, v29.4s":      0x4ebd8e43,
+	"cmlt v3.4s, v18.4s, #0":           0x4ea0aa43,
+	"addv s3, v18.4s":                  0x4eb1ba43,
+	"cmhi v3.4s, v18.4s, v29.4s":       0x6ebd3643,
+	"cmeq v3.4s, v18.4s, v29.4s":       0x6ebd8e43,
+
+	"tbl v3.16b, { v18.16b }, v29.16b": 0x4e1d0243,
 }
 
 // threeRegisters reports whether an instruction reads two.

@@ -3,7 +3,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // isaNEON has 7 vectors; V28 to V31 are scratch.
 type isaNEON struct{}
@@ -66,11 +69,53 @@ func (isaNEON) storeHalves(t *text, a []int, p string, off int) {
 	}
 }
 
+func (isaNEON) loadF16(t *text, d []int, p string, off int) {
+	for i, r := range d {
+		t.p("\tFMOVD %d(%s), F%d", off+8*i, p, r)
+		t.arm(fromF16, r, r)
+	}
+}
+
+func (isaNEON) storeF16(t *text, a []int, p string, off int) {
+	for i := 0; i < 4; i += 2 {
+		t.arm(toF16, 31, a[i])
+		t.arm(toF162, 31, a[i+1])
+		t.p("\tFMOVQ F31, %d(%s)", off+8*i, p)
+	}
+}
+
+func (isaNEON) mask(k *kern, d []int, p string, off int) {
+	t, at := &k.asm, k.gpr[k.local("at")]
+	t.p("\tMOVHU %d(%s), %s\n\tFMOVS %s, F31", off, p, at, at)
+	t.arm(dup0, 31, 31)
+	for i, r := range d {
+		t.p("\tMOVD $%s, %s\n\tFMOVQ (%s), F30", k.eachBit(4*i, 4), at, at)
+		t.arm(cmtst, r, 31, 30)
+	}
+}
+
+func (isaNEON) negative(k *kern, a []int, p string, off int) {
+	t, at := &k.asm, k.gpr[k.local("at")]
+	for i, r := range a {
+		t.p("\tMOVD $%s, %s\n\tFMOVQ (%s), F30", k.eachBit(4*i, 4), at, at)
+		t.arm(cmlt0, 29, r)
+		t.arm(and, 29, 29, 30)
+		if i == 0 {
+			t.arm(orr, 31, 29, 29)
+		} else {
+			t.arm(orr, 31, 31, 29)
+		}
+	}
+	t.arm(addv, 31, 31)
+	t.p("\tFMOVS F31, %s\n\tMOVH %s, %d(%s)", at, at, off, p)
+}
+
 func (isaNEON) result(t *text, reg, off int) { t.p("\tFMOVS F%d, ret+%d(FP)", reg, off) }
 
 var neonOps = map[code]armOp{
 	opAdd: fadd, opSub: fsub, opMul: fmul, opDiv: fdiv, opFMA: fmla, opFNMA: fmls,
 	opAnd: and, opOr: orr, opPlus: add32,
+	opAbove: fcmgt, opAtLeast: fcmge, opEqual: fcmeq, opLarger: umax, opMinus: sub32,
 }
 
 func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
@@ -83,6 +128,12 @@ func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
 		t.arm(shl23, d, a[0])
 	case opHigh:
 		t.arm(ushr16, d, a[0])
+	case opDown:
+		t.arm(ushr8, d, a[0])
+	case opSelect:
+		t.arm(orr, 29, a[2], a[2])
+		t.arm(bsl, 29, a[0], a[1])
+		t.arm(orr, d, 29, 29)
 	case opWithin:
 		t.arm(fcmge, 29, a[2], a[1])
 		t.arm(and, d, a[0], 29)
@@ -118,11 +169,8 @@ func pick(t *text, d, x, y, a, b int) {
 
 func (s isaNEON) across(t *text, o code, d []int, a [][]int) {
 	x := a[0]
-	if o == opSquares {
-		for i, y := range append(append([]int{}, a[1]...), a[2]...) {
-			t.arm([]armOp{fcvtl, fcvtl2}[i%2], 31, x[i/2])
-			t.arm(fmla64, y, 31, 31)
-		}
+	if o == opSquares || o == opProducts || o == opAdd64 {
+		s.across64(t, o, a)
 		return
 	}
 	fold := func(d, x, y int) { s.lanewise(t, map[code]code{opSum: opAdd, opHighest: opMax}[o], d, []int{x, y}) }
@@ -133,6 +181,24 @@ func (s isaNEON) across(t *text, o code, d []int, a [][]int) {
 	fold(31, 31, 30)
 	t.arm(rev64, 30, 31)
 	fold(d[0], 31, 30)
+}
+
+// across64 adds to 16 float64: two lanes of a vector to each register.
+func (s isaNEON) across64(t *text, o code, a [][]int) {
+	n := len(a)
+	for i, sum := range slices.Concat(a[n-2], a[n-1]) {
+		wide := []armOp{fcvtl, fcvtl2}[i%2]
+		t.arm(wide, 31, a[0][i/2])
+		switch o {
+		case opSquares:
+			t.arm(fmla64, sum, 31, 31)
+		case opProducts:
+			t.arm(wide, 30, a[1][i/2])
+			t.arm(fmla64, sum, 31, 30)
+		case opAdd64:
+			t.arm(fadd64, sum, sum, 31)
+		}
+	}
 }
 
 func (isaNEON) copy(t *text, src, dst string) { t.p("\tMOVD %s, %s", src, dst) }

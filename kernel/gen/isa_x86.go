@@ -12,7 +12,11 @@ var x86 = map[code]string{
 	opAdd: "VADDPS", opSub: "VSUBPS", opMul: "VMULPS", opDiv: "VDIVPS",
 	opMin: "VMINPS", opMax: "VMAXPS", opFMA: "VFMADD", opFNMA: "VFNMADD",
 	opAnd: "VANDPS", opOr: "VORPS", opPlus: "VPADDD",
+	opLarger: "VPMAXUD", opMinus: "VPSUBD",
 }
+
+// compares are predicates of VCMPPS that are false for NaN and quiet.
+var compares = map[code]int{opEqual: 0, opAtLeast: 29, opAbove: 30}
 
 func (s amd64) gprs() []string {
 	return []string{"DI", "SI", "DX", "CX", "BX", "AX", "R8", "R9", "R10", "R11", "R12", "R13"}
@@ -59,6 +63,8 @@ func (s amd64) lanewise(t *text, o code, d int, a []int) {
 		t.p("\tVPSLLD $23, %s%d, %s%d", r, a[0], r, d)
 	case opHigh:
 		t.p("\tVPSRLD $16, %s%d, %s%d", r, a[0], r, d)
+	case opDown:
+		t.p("\tVPSRLD $8, %s%d, %s%d", r, a[0], r, d)
 	case opFMA, opFNMA:
 		s.fused(t, name, d, a)
 	default:

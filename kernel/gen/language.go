@@ -42,6 +42,8 @@ const (
 	opSum                  // the sum of the lanes of a in lane 0, anything in others
 	opHighest              // their maximum, likewise
 	opSquares              // adds the squares of a to 16 float64 in b and c
+	opProducts             // adds a·b to 16 float64 in c and d
+	opAdd64                // adds a to 16 float64 in b and c
 
 	opWiden  // 16 numbers of 16 bits at p+off, in the upper halves of lanes
 	opExtend // the same in the lower halves
@@ -52,6 +54,19 @@ const (
 	opWithin // a where b ≤ c, else 0
 	opHigh   // the bits of a moved down by 16
 	opIfNaN  // a where c is NaN, else b
+
+	opFromF16 // 16 numbers of binary16 at p+off
+	opToF16   // a, rounded to binary16, to p+off
+
+	opAbove    // all bits where a > b, else none: a mask
+	opAtLeast  // the same where a ≥ b
+	opEqual    // the same where a = b
+	opSelect   // a where the mask c has bits, else b
+	opLarger   // the larger of a and b as integers without a sign
+	opMinus    // a − b as integers
+	opDown     // the bits of a moved down by 8
+	opMask     // the mask that 16 bits at p+off say
+	opNegative // the upper bits of lanes, 16 bits to p+off
 )
 
 // op is one operation.
@@ -96,11 +111,16 @@ type isa interface {
 	memory(t *text, o code, reg int, p string, off int)
 	loadWords(t *text, o code, d []int, p string, off int) // opWiden or opExtend
 	storeHalves(t *text, a []int, p string, off int)
+	loadF16(t *text, d []int, p string, off int)
+	storeF16(t *text, a []int, p string, off int)
+	mask(k *kern, d []int, p string, off int)     // opMask
+	negative(k *kern, a []int, p string, off int) // opNegative
 	result(t *text, reg, off int)
 	lanewise(t *text, o code, d int, a []int)
 	across(t *text, o code, d []int, a [][]int)
 
 	philox(k *kern)
+	collect(k *kern)
 
 	copy(t *text, src, dst string)
 	add(t *text, by any, reg string)         // a number or a register
@@ -111,6 +131,9 @@ type isa interface {
 
 // param is an argument of a kernel.
 type param struct{ name, kind string }
+
+// uniform says whether it is a number that vectors are computed with.
+func (p param) uniform() bool { return p.kind == "float32" || p.kind == "uint32" }
 
 // definition is a kernel in the language.
 type definition struct {
@@ -149,7 +172,7 @@ func build(t *text, s isa, table *[]uint32, def definition) {
 		k.free[i] = true
 	}
 	for _, p := range k.params {
-		if p.kind != "float32" {
+		if !p.uniform() {
 			k.local(p.name)
 		}
 	}
@@ -158,7 +181,7 @@ func build(t *text, s isa, table *[]uint32, def definition) {
 	t.p("// func %s%s%s", k.name, s.level(), def.signature())
 	t.p("TEXT ·%s%s(SB), NOSPLIT, $0-%d", k.name, s.level(), k.frame())
 	for _, p := range k.params {
-		if p.kind != "float32" {
+		if !p.uniform() {
 			s.argument(t, p.name, k.offset(p.name), k.gpr[p.name])
 		}
 	}
@@ -198,7 +221,7 @@ func (d *definition) offset(name string) int {
 }
 
 func (p param) size() int {
-	if p.kind == "float32" {
+	if p.uniform() {
 		return 4
 	}
 	return 8
@@ -248,6 +271,12 @@ func (k *kern) plus(a, b *val) *val         { return k.do(opPlus, a, b) }
 func (k *kern) within(a, b, lim *val) *val  { return k.do(opWithin, a, b, lim) }
 func (k *kern) high(a *val) *val            { return k.do(opHigh, a) }
 func (k *kern) ifNaN(a, b, c *val) *val     { return k.do(opIfNaN, a, b, c) }
+func (k *kern) above(a, b *val) *val        { return k.do(opAbove, a, b) }
+func (k *kern) atLeast(a, b *val) *val      { return k.do(opAtLeast, a, b) }
+func (k *kern) equal(a, b *val) *val        { return k.do(opEqual, a, b) }
+func (k *kern) pick(a, b, mask *val) *val   { return k.do(opSelect, a, b, mask) }
+func (k *kern) minus(a, b *val) *val        { return k.do(opMinus, a, b) }
+func (k *kern) down8(a *val) *val           { return k.do(opDown, a) }
 
 func (k *kern) memop(o code, p string, off int, a ...*val) *val {
 	if _, ok := k.gpr[p]; !ok {
@@ -255,7 +284,7 @@ func (k *kern) memop(o code, p string, off int, a ...*val) *val {
 	}
 	x := &op{code: o, arg: a, p: p, off: off}
 	switch o {
-	case opLoad, opSpread, opWiden, opExtend:
+	case opLoad, opSpread, opWiden, opExtend, opFromF16, opMask:
 		x.dst = &val{reg: -1}
 	}
 	k.block = append(k.block, x)
@@ -266,6 +295,10 @@ func (k *kern) load(p string) *val                { k.moves(p); return k.nth(p, 
 func (k *kern) loadAt(p string, off int) *val     { return k.memop(opLoad, p, off) }
 func (k *kern) extend(p string) *val              { k.moves(p); return k.memop(opExtend, p, 0) }
 func (k *kern) halves(p string, a *val)           { k.moves(p); k.memop(opHalves, p, 0, a) }
+func (k *kern) fromF16(p string) *val             { k.moves(p); return k.memop(opFromF16, p, 0) }
+func (k *kern) toF16(p string, a *val)            { k.moves(p); k.memop(opToF16, p, 0, a) }
+func (k *kern) mask(p string) *val                { k.moves(p); return k.memop(opMask, p, 0) }
+func (k *kern) negative(p string, a *val)         { k.moves(p); k.memop(opNegative, p, 0, a) }
 func (k *kern) spread(p string) *val              { return k.memop(opSpread, p, 0) }
 func (k *kern) store(p string, a *val)            { k.moves(p); k.memop(opStore, p, 0, a) }
 func (k *kern) storeAt(p string, off int, a *val) { k.memop(opStore, p, off, a) }
@@ -274,6 +307,14 @@ func (k *kern) ret(a *val)                        { k.block = append(k.block, &o
 
 func (k *kern) squares(a, lo, hi *val) {
 	k.block = append(k.block, &op{code: opSquares, arg: []*val{a, lo, hi}})
+}
+
+func (k *kern) products(a, b, lo, hi *val) {
+	k.block = append(k.block, &op{code: opProducts, arg: []*val{a, b, lo, hi}})
+}
+
+func (k *kern) add64(a, lo, hi *val) {
+	k.block = append(k.block, &op{code: opAdd64, arg: []*val{a, lo, hi}})
 }
 
 // putNth makes a vector i at p: floats, or bf16 numbers rounded to nearest, whatever p
@@ -294,10 +335,13 @@ func (k *kern) nth(p string, i int) *val {
 	return k.memop(opLoad, p, 64*i)
 }
 
-// stride is the bytes of a vector at p.
+// stride is the bytes of a vector at p; whole words of 64 bits are masks.
 func (k *kern) stride(p string) int {
-	if slices.Contains(k.params, param{p, "*uint16"}) {
+	switch {
+	case slices.Contains(k.params, param{p, "*uint16"}):
 		return 32
+	case slices.Contains(k.params, param{p, "*uint64"}):
+		return 2
 	}
 	return 64
 }

@@ -32,9 +32,9 @@ const (
 
 // vector is numbers in memory, one after the other.
 func (k *kern) vector(n ...uint32) string {
-	at := 4 * len(*k.table)
+	at := len(*k.table)
 	*k.table = append(*k.table, n...)
-	return fmt.Sprintf("number<>+%d(SB)", at)
+	return where(at)
 }
 
 // words are the registers of a, b, c and d. After 4 rounds they are the same again.

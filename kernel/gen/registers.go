@@ -115,6 +115,14 @@ func (k *kern) emit(o *op) {
 		k.loadWords(t, o.code, k.machine(o.dst), k.gpr[o.p], o.off)
 	case opHalves:
 		k.storeHalves(t, regs[0], k.gpr[o.p], o.off)
+	case opFromF16:
+		k.loadF16(t, k.machine(o.dst), k.gpr[o.p], o.off)
+	case opToF16:
+		k.storeF16(t, regs[0], k.gpr[o.p], o.off)
+	case opMask:
+		k.isa.mask(k, k.machine(o.dst), k.gpr[o.p], o.off)
+	case opNegative:
+		k.isa.negative(k, regs[0], k.gpr[o.p], o.off)
 	case opSpread:
 		for i := range n {
 			k.memory(t, o.code, k.machine(o.dst)[i], k.gpr[o.p], o.off)
@@ -125,7 +133,7 @@ func (k *kern) emit(o *op) {
 		k.isa.result(t, regs[0][0], k.offset(""))
 	case opSum, opHighest:
 		k.across(t, o.code, k.machine(o.dst), regs)
-	case opSquares:
+	case opSquares, opProducts, opAdd64:
 		k.across(t, o.code, nil, regs)
 	default:
 		for i, d := range k.machine(o.dst) {

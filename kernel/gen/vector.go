@@ -54,12 +54,15 @@ func (k *kern) where(u *uniform) string {
 	}
 	for i, b := range *k.table {
 		if b == u.bits {
-			return fmt.Sprintf("number<>+%d(SB)", 4*i)
+			return where(i)
 		}
 	}
 	k.fail("no such number")
 	return ""
 }
+
+// where is number i of the table as an operand.
+func where(i int) string { return fmt.Sprintf("number<>+%d(SB)", 4*i) }
 
 func ptrs(names ...string) []param { return params("*float32", names...) }
 
@@ -83,7 +86,11 @@ func rowKernels() []definition {
 	for _, e := range slices.Concat(elementwise, bf16Kernels) {
 		defs = append(defs, e.definition())
 	}
-	return slices.Concat(defs, folds, blocks, []definition{philox})
+	defs = slices.Concat(defs, folds, blocks, []definition{philox})
+	for _, e := range mergeKernels {
+		defs = append(defs, e.definition())
+	}
+	return append(defs, mergeFolds...)
 }
 
 // each is a kernel whose results i need the operands i only. Operands

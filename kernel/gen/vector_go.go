@@ -95,7 +95,7 @@ func formatted(t *text) *text {
 func eachGo() *text {
 	t := &text{}
 	t.p(header + "package kernel\n")
-	for _, e := range slices.Concat(elementwise, bf16Kernels) {
+	for _, e := range slices.Concat(elementwise, bf16Kernels, mergeKernels) {
 		e.write(t)
 	}
 	return formatted(t)

@@ -4,4 +4,17 @@
 package method
 
 // combinations are the methods whose result is a combination of the inputs.
-func combinations() []*Method { return nil }
+func combinations() []*Method {
+	return []*Method{
+		linearMethod(),
+		slerpMethod(),
+		nuslerpMethod(),
+		multislerpMethod(),
+		karcherMethod(),
+		stockMethod(),
+		nearswapMethod(),
+		ramMethod(),
+		ramPlusMethod(),
+		passthroughMethod(),
+	}
+}

@@ -4,6 +4,8 @@
 package method
 
 import (
+	"errors"
+
 	"pleach/half"
 	"pleach/kernel"
 )
@@ -24,8 +26,19 @@ type Method struct {
 	Random bool
 
 	// New begins a tensor. What cannot be merged is an error of kind fault.Config
-	// (a parameter, a count of inputs) that names what it got and what it wants.
+	// (a parameter, a count of inputs) that names what it got and what it wants. An
+	// optional tensor that too few models have may be [Dropped] instead.
 	New func(Problem) (Job, error)
+}
+
+// Dropped is the error of Method.New for an optional tensor without which the output
+// does: no mistake.
+var Dropped = errors.New("too few models have it")
+
+// Warner is a [Job] that may have something to tell the user when it is done.
+type Warner interface {
+	// Warnings are sentences, none if all is well. It is called after the last pass.
+	Warnings() []string
 }
 
 // BaseRole is what base_model means to a method.

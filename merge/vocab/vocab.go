@@ -12,7 +12,8 @@ type Model struct {
 
 // Options say what the vocabulary of the output is.
 type Options struct {
-	Base   int // index of the model whose tokenizer is the base
+	Base   int  // index of the model whose tokenizer is the base
+	NoBase bool // Base gives its tokenizer only: it is not the base of the merge
 	Source Source
 	Tokens []Token // in the order of the configuration
 	Pad    int     // rows are rounded up to a multiple; 0 is 1
@@ -62,24 +63,19 @@ type Vocabulary struct {
 	Tokens   int               // of them, those that are tokens
 	Files    map[string][]byte // the tokenizer of the output
 	Warnings []string
+
+	models []Model
+	base   int             // index of the base of the merge, −1 for none
+	texts  []string        // of an id; ids without a token have none
+	is     []bool          // whether an id has a token
+	own    [][]int32       // [model][id] the row of the token of that id, −1 for none
+	said   map[int]*source // by id: what the configuration says
 }
 
-// Build makes the vocabulary of the output.
-func Build(models []Model, o Options) (*Vocabulary, error) { return nil, nil }
-
-// ReadRows sets dst to rows lo to hi of a model's embedding as it is stored. dst is
-// [hi−lo, width].
-type ReadRows func(model, lo, hi int, dst []float32) error
-
-// Matrix is the embedding of one model over the output's vocabulary.
-type Matrix struct{}
-
-// Matrix is the embedding of a model, whose rows of a width come from stored, the
-// same tensor of all models. rows is how many each model stores. It may read all of
-// them once.
-func (v *Vocabulary) Matrix(model, width int, rows []int, stored ReadRows) (*Matrix, error) {
-	return nil, nil
+// source is where a configuration takes the row of a token from.
+type source struct {
+	zero  bool
+	model int // −1: nothing is said but force
+	row   int
+	force bool
 }
-
-// Read sets dst to elements lo to hi, row-major.
-func (m *Matrix) Read(lo, hi int, dst []float32) error { return nil }

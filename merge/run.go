@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package merge
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"pleach/internal/fault"
+	"pleach/internal/unit"
+	"pleach/kernel"
+	"pleach/merge/method"
+)
+
+// Sink takes the output of a merge, tensors by their index in the plan. Its methods
+// may be called from several goroutines.
+type Sink interface {
+	// Has says that a tensor is there already.
+	Has(tensor int) bool
+	// WriteAt writes bytes of a tensor. b is reused afterwards.
+	WriteAt(tensor int, b []byte, at int64) error
+	// Done follows the last write of a tensor.
+	Done(tensor int) error
+}
+
+// Limits is what a merge may take.
+type Limits struct {
+	Memory  int64 // bytes, of which Base are not for the merge itself
+	Threads int
+	Level   kernel.Level
+}
+
+// Base is the memory that a process takes besides what a merge holds: the program,
+// its plan, and garbage.
+const Base = 64 << 20
+
+// Progress is told how many bytes of the output are done.
+type Progress func(bytes int64)
+
+// Run makes the tensors of a plan that the sink does not have. What a tensor becomes
+// depends on the plan alone.
+func (p *Plan) Run(ctx context.Context, sink Sink, lim Limits, progress Progress) error {
+	if p.Options.Compat {
+		return p.runCompat(ctx, sink, lim, progress)
+	}
+	r := &runner{plan: p, sink: sink, level: lim.Level, progress: progress}
+	if err := r.measure(lim); err != nil {
+		return err
+	}
+	ctx, r.stop = context.WithCancelCause(ctx)
+	defer r.stop(nil)
+	r.ctx = ctx
+	return r.run(2 * lim.Threads)
+}
+
+// runner is a merge at work: one goroutine begins tensors in their order, a few
+// conduct the passes of one each, and workers compute blocks.
+type runner struct {
+	plan     *Plan
+	sink     Sink
+	level    kernel.Level
+	progress Progress
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+
+	block int // elements that a worker reads at a time, about
+	arena *arena
+	jobs  *budget // bytes that jobs hold
+	items chan func(w *worker) error
+
+	mu   sync.Mutex
+	done int64
+}
+
+// conductors is how many tensors are in work at a time, so that the end of a pass
+// of one leaves nobody idle.
+const conductors = 3
+
+func (r *runner) run(workers int) error {
+	r.items = make(chan func(w *worker) error)
+	var work, conduct sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			w := &worker{level: r.level}
+			for do := range r.items {
+				if err := do(w); err != nil {
+					r.stop(err)
+				}
+			}
+		})
+	}
+	places := make(chan struct{}, conductors)
+	for i := range r.plan.Tensors {
+		if r.sink.Has(i) {
+			continue
+		}
+		places <- struct{}{}
+		s, err := r.begin(i)
+		if err != nil {
+			r.stop(err)
+		}
+		if r.ctx.Err() != nil {
+			break
+		}
+		conduct.Go(func() {
+			if err := s.conduct(); err != nil {
+				r.stop(err)
+			}
+			s.end()
+			<-places
+		})
+	}
+	conduct.Wait()
+	close(r.items)
+	work.Wait()
+	return context.Cause(r.ctx)
+}
+
+// problem is a tensor as its method sees it.
+func (p *Plan) problem(t *Tensor, l kernel.Level) method.Problem {
+	q := method.Problem{
+		Name: t.Name, Shape: t.Shape, Base: t.Base, Global: t.Global, Seed: p.Options.Seed,
+		Optional: t.Optional, Level: l,
+	}
+	for _, in := range t.Inputs {
+		q.Inputs = append(q.Inputs, method.Input{
+			Model: p.Models[in.Model].Name, Number: in.Number, Params: in.Params,
+		})
+	}
+	return q
+}
+
+// measure divides the memory: buffers of workers, what jobs hold, and the arena, in
+// which whole inputs are held if they fit.
+func (r *runner) measure(lim Limits) error {
+	most, job, held := 0, int64(0), 0
+	for r.block = 1 << 18; ; r.block /= 2 {
+		most = 0
+		for i := range r.plan.Tensors {
+			t := &r.plan.Tensors[i]
+			if t.Copy {
+				continue
+			}
+			j, err := r.plan.Method.New(r.plan.problem(t, r.level))
+			if err != nil {
+				return err
+			}
+			most = max(most, r.buffers(t, j))
+			job = max(job, j.Memory())
+			held = max(held, heldBytes(t))
+		}
+		if int64(most*2*lim.Threads) <= lim.Memory/4 || r.block <= method.Flat {
+			break
+		}
+	}
+	need := Base + int64(2*lim.Threads*most) + job
+	if need > lim.Memory {
+		return fault.Configf("merge: memory: got %v, want at least %v for %d threads",
+			unit.Bytes(lim.Memory).Rounded(), unit.Bytes(need).Rounded(), lim.Threads)
+	}
+	share := max(job, min(lim.Memory/8, conductors*job))
+	share = min(share, lim.Memory-need+job)
+	r.jobs = newBudget(share)
+	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(conductors*held))))
+	return nil
+}
+
+// heldBytes is an upper bound of what the inputs of a tensor take in the arena.
+func heldBytes(t *Tensor) int {
+	n := 0
+	for _, in := range t.Inputs {
+		n += t.Len()*max(4, in.DType.Size()) + align
+	}
+	return n
+}
+
+// Len is the number of elements.
+func (t *Tensor) Len() int {
+	n := 1
+	for _, d := range t.Shape {
+		n *= d
+	}
+	return n
+}
+
+// perBlock is the number of elements of a block: whole chunks.
+func (r *runner) perBlock(j method.Job) int { return max(1, r.block/j.Chunk()) * j.Chunk() }
+
+// buffers is an upper bound of what one worker needs for a tensor.
+func (r *runner) buffers(t *Tensor, j method.Job) int {
+	block, chunk := min(r.perBlock(j), t.Len()), min(j.Chunk(), t.Len())
+	n := 4*j.Scratch() + 4*chunk + block*t.DType.Size() + 4*block
+	for _, in := range t.Inputs {
+		n += 4*chunk + block*max(4, in.DType.Size())
+	}
+	return n
+}
+
+// add counts bytes of the output.
+func (r *runner) add(n int) {
+	if r.progress == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done += int64(n)
+	r.progress(r.done)
+}
+
+// fail names the tensor of an error.
+func (t *Tensor) fail(err error) error { return fmt.Errorf("merge: tensor %s: %w", t.Name, err) }
