@@ -133,11 +133,17 @@ func testMethods() []*method.Method {
 		}[f[2]]
 		m.New = func(p method.Problem) (method.Job, error) {
 			if m.Name == "passthrough" && len(p.Inputs) != 1 {
-				return nil, fault.Configf("method: passthrough: tensor %s: got %d inputs, want 1", p.Name, len(p.Inputs))
+				return nil, fault.Configf("merge: passthrough: tensor %s: got %d inputs, want 1", p.Name, len(p.Inputs))
+			}
+			if m.Name == "model_stock" && len(p.Inputs) < 3 {
+				if p.Optional {
+					return nil, method.Dropped
+				}
+				return nil, errors.Join(fault.Configf("merge: stock of %q: few models", p.Name), errors.New("merge: so few"))
 			}
 			for _, in := range p.Inputs {
 				if d, ok := in.Params["density"]; ok && d < 0 {
-					return nil, fault.Configf("method: %s: density of model %s: got %v, want 0 to 1", m.Name, in.Model, d)
+					return nil, fault.Configf("merge: %s: density of model %s: got %v, want 0 to 1", m.Name, in.Model, d)
 				}
 			}
 			return nil, nil
@@ -743,7 +749,7 @@ func TestNumbers(t *testing.T) {
 	if !slices.Equal(got, []int{0, -1, 1}) || p.Base != 1 || p.Donor != 1 || p.Tensors[0].Base != 1 {
 		t.Errorf("got numbers %v, base %d, donor %d, want [0 -1 1], 1, 1", got, p.Base, p.Donor)
 	}
-	q := p.Problem(&p.Tensors[0], 0)
+	q := p.problem(&p.Tensors[0], 0)
 	if q.Base != 1 || q.Inputs[2].Number != 1 || q.Inputs[2].Model != "c" || q.Name != p.Tensors[0].Name {
 		t.Errorf("got the problem %+v", q)
 	}
@@ -958,5 +964,56 @@ func TestExperts(t *testing.T) {
 	}
 	if took > 3*time.Second {
 		t.Errorf("planning took %v", took)
+	}
+}
+
+// TestMethodTable: the parameters that tests here assume are those of the methods.
+func TestMethodTable(t *testing.T) {
+	found := 0
+	for _, want := range testMethods() {
+		got, ok := method.Find(want.Name)
+		if !ok {
+			continue
+		}
+		found++
+		order := func(a, b method.Parameter) int { return strings.Compare(a.Name, b.Name) }
+		for _, ps := range []*[]method.Parameter{&got.Global, &got.PerModel, &want.Global, &want.PerModel} {
+			*ps = slices.SortedFunc(slices.Values(*ps), order)
+		}
+		if !slices.Equal(got.Global, want.Global) || !slices.Equal(got.PerModel, want.PerModel) ||
+			got.Base != want.Base || got.Crops != want.Crops {
+			t.Errorf("%s: got %v %v, base %d, crops %d, want %v %v, %d, %d", want.Name, got.Global, got.PerModel,
+				got.Base, got.Crops, want.Global, want.PerModel, want.Base, want.Crops)
+		}
+	}
+	if found < 8 {
+		t.Errorf("got %d of the methods, want most", found)
+	}
+}
+
+// TestDroppedByMethod: an optional tensor may leave; several errors of a method have
+// a line each.
+func TestDroppedByMethod(t *testing.T) {
+	w := newWorld(t, map[string]*tiny{
+		"a": tinyLlama(1), "b": tinyLlama(1), "c": tinyLlama(1).change(nil, map[string][]int{
+			"model.layers.0.self_attn.q_proj.bias": {4},
+		}),
+	})
+	const text = "merge_method: model_stock\nbase_model: a\nmodels:\n- {model: b}\n"
+	p := w.mustPlan(t, text+"- {model: c}\n")
+	if slices.ContainsFunc(p.Tensors, func(t Tensor) bool { return strings.HasSuffix(t.Name, "bias") }) {
+		t.Error("a tensor that the method drops is in the plan")
+	}
+	if want := "c.yml:4: tensor model.layers.0.self_attn.q_proj.bias: too few models have it: it is not in the output"; !slices.Contains(p.Warnings, want) {
+		t.Errorf("got warnings %q, want %q", p.Warnings, want)
+	}
+	if len(p.Tensors) != 12 || p.Tensors[0].Shape == nil {
+		t.Errorf("got %d tensors, the first of shape %v", len(p.Tensors), p.Tensors[0].Shape)
+	}
+	_, err := w.plan(t, text)
+	want := "merge: c.yml:4: stock of \"model.embed_tokens.weight\": few models (and so for 10 more)\n" +
+		"merge: c.yml:4: tensor model.embed_tokens.weight: so few (and so for 10 more)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -347,7 +347,7 @@ func (pl *planner) vocabulary() {
 		}
 		models = append(models, vocab.Model{Name: m.Name, Dir: m.Dir, Rows: rows})
 	}
-	o := vocab.Options{Base: pl.p.Donor, Pad: t.Pad}
+	o := vocab.Options{Base: pl.p.Donor, NoBase: pl.p.Base < 0, Pad: t.Pad}
 	switch {
 	case t.Base:
 		o.Source.Kind = vocab.OfBase
