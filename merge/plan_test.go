@@ -24,6 +24,7 @@ import (
 	"pleach/internal/strictjson"
 	"pleach/merge/method"
 	"pleach/merge/vocab"
+	"pleach/weights"
 )
 
 // tiny is a model to be written: shapes of tensors, and their type where it is not
@@ -1004,7 +1005,8 @@ func TestDroppedByMethod(t *testing.T) {
 	if slices.ContainsFunc(p.Tensors, func(t Tensor) bool { return strings.HasSuffix(t.Name, "bias") }) {
 		t.Error("a tensor that the method drops is in the plan")
 	}
-	if want := "c.yml:4: tensor model.layers.0.self_attn.q_proj.bias: too few models have it: it is not in the output"; !slices.Contains(p.Warnings, want) {
+	if want := "c.yml:4: tensor model.layers.0.self_attn.q_proj.bias: too few models have it: " +
+		"it is not in the output"; !slices.Contains(p.Warnings, want) {
 		t.Errorf("got warnings %q, want %q", p.Warnings, want)
 	}
 	if len(p.Tensors) != 12 || p.Tensors[0].Shape == nil {
@@ -1015,5 +1017,63 @@ func TestDroppedByMethod(t *testing.T) {
 		"merge: c.yml:4: tensor model.embed_tokens.weight: so few (and so for 10 more)"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestLackingRows: rows of an embedding that a model lacks are those of the base, and
+// columns that are too many are left out.
+func TestLackingRows(t *testing.T) {
+	const embed = "model.embed_tokens.weight"
+	number := func(model, row, col int) float32 { return float32(100*model + 10*row + col) }
+	shapes := [][]int{{4, 3}, {2, 5}}
+	w := newWorld(t, map[string]*tiny{
+		"base": tinyLlama(1).change(nil, map[string][]int{embed: shapes[0]}),
+		"less": tinyLlama(1).change(nil, map[string][]int{embed: shapes[1]}),
+	})
+	for i, name := range []string{"base", "less"} {
+		file := filepath.Join(w.dir, name, "model.safetensors")
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := weights.OpenDir(filepath.Join(w.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, _ := s.Lookup(embed)
+		_ = s.Close()
+		for row := range shapes[i][0] {
+			for col := range shapes[i][1] {
+				at := int(x.Offset) + 4*(row*shapes[i][1]+col)
+				binary.LittleEndian.PutUint32(b[at:], math.Float32bits(number(i, row, col)))
+			}
+		}
+		if err := os.WriteFile(file, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.mustPlan(t, "merge_method: ties\nbase_model: base\nmodels: [{model: less}]\nparameters: {weight: 1}\n")
+	x := p.find(t, embed)
+	vs, err := p.views(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lo := range 12 {
+		for hi := lo; hi <= 12; hi++ {
+			dst := make([]float32, hi-lo)
+			if err := vs[0].read(lo, hi, dst); err != nil {
+				t.Fatal(err)
+			}
+			for i := range dst {
+				row, col := (lo+i)/3, (lo+i)%3
+				want := number(1, row, col)
+				if row >= 2 {
+					want = number(0, row, col)
+				}
+				if dst[i] != want {
+					t.Fatalf("[%d:%d]: element %d: got %v, want %v", lo, hi, lo+i, dst[i], want)
+				}
+			}
+		}
 	}
 }
