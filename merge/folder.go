@@ -36,7 +36,7 @@ type Folder struct {
 	out, part string
 	layout    *weights.Plan
 	places    []weights.Tensor // by index in the plan of the merge
-	files     map[string]*os.File
+	files     map[string]*file
 	unlock    func()
 
 	mu      sync.Mutex
@@ -51,6 +51,13 @@ type Folder struct {
 	failed  error // of a flush
 }
 
+// file is a file that one goroutine writes to at a time: the system lets no two do so, and
+// those that wait here leave the processor to others.
+type file struct {
+	sync.Mutex
+	*os.File
+}
+
 // batch is how many bytes are flushed at a time.
 const batch = 128 << 20
 
@@ -61,7 +68,7 @@ func Part(out string) string { return filepath.Clean(out) + ".part" }
 // earlier attempt with the same identity left, if resume is set. There must be room
 // on the disk for the rest. An output that exists is not replaced.
 func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []byte, resume bool) (_ *Folder, err error) {
-	f := &Folder{out: filepath.Clean(out), part: Part(out), layout: layout, files: map[string]*os.File{}}
+	f := &Folder{out: filepath.Clean(out), part: Part(out), layout: layout, files: map[string]*file{}}
 	if _, err := os.Lstat(f.out); err == nil {
 		return nil, fault.Statef("merge: %s: %w; it is not replaced", out, fs.ErrExist)
 	}
@@ -153,7 +160,7 @@ func (f *Folder) open() error {
 		if err != nil {
 			return fault.Statef("merge: %w", err)
 		}
-		f.files[p.Name] = w
+		f.files[p.Name] = &file{File: w}
 	}
 	name := filepath.Join(f.part, journalName)
 	text, err := os.ReadFile(name)
@@ -222,10 +229,14 @@ func (f *Folder) Left() (n int64) {
 // WriteAt writes a part of a tensor.
 func (f *Folder) WriteAt(i int, b []byte, at int64) error {
 	t := f.places[i]
-	if _, err := f.files[t.File].WriteAt(b, t.Offset+at); err != nil {
+	p := piece{at, int64(len(b)), crc32.Checksum(b, castagnoli)}
+	w := f.files[t.File]
+	w.Lock()
+	_, err := w.WriteAt(b, t.Offset+at)
+	w.Unlock()
+	if err != nil {
 		return fault.Machinef("merge: tensor %s: %w", t.Name, err)
 	}
-	p := piece{at, int64(len(b)), crc32.Checksum(b, castagnoli)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pieces[i] = append(f.pieces[i], p)

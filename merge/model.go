@@ -16,12 +16,14 @@ import (
 
 // Model is an input: a Hugging Face model directory, with or without an adapter.
 type Model struct {
-	Name    string // as the configuration has it
-	Dir     string
-	Weights *weights.Set
-	Adapter *Adapter         // nil for none
-	Text    []byte           // config.json
-	Config  strictjson.Value // the same
+	Name       string // as the configuration has it
+	Dir        string
+	Ref        Reference
+	AdapterDir string // empty for none
+	Weights    *weights.Set
+	Adapter    *Adapter         // nil for none
+	Text       []byte           // config.json
+	Config     strictjson.Value // the same
 }
 
 // OpenModel opens a model and reads its headers. adapter is the folder of a LoRA
@@ -62,16 +64,13 @@ func (m *Model) Close() {
 
 // Tensor finds a tensor, with its shape and type after the adapter.
 func (m *Model) Tensor(name string) (shape []int, t half.DType, ok bool) {
-	w, ok := m.Weights.Lookup(name)
-	if !ok {
-		return nil, 0, false
-	}
 	if m.Adapter != nil {
 		if r, ok := m.Adapter.Replaced(name); ok {
 			return r.Shape, r.DType, true
 		}
 	}
-	return w.Shape, w.DType, true
+	w, ok := m.Weights.Lookup(name)
+	return w.Shape, w.DType, ok
 }
 
 // Read sets dst to elements lo to hi of a tensor of floats, widened, with the

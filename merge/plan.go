@@ -34,6 +34,7 @@ type Plan struct {
 	Tensors    []Tensor          // in the order in which they are written
 	Vocabulary *vocab.Vocabulary // nil if embeddings keep their rows
 	Layers     int               // of the output, 0 to keep what the configuration of the donor says
+	LayersKey  string            // where config.json has that, empty for nowhere
 
 	// Untied says that the output has an lm_head of its own, other than its donor.
 	Untied   bool

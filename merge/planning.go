@@ -209,7 +209,12 @@ func (pl *planner) openOne(ref Reference) (*Model, error) {
 			return nil, err
 		}
 	}
-	return OpenModel(ref.String(), dir, adapter)
+	m, err := OpenModel(ref.String(), dir, adapter)
+	if err != nil {
+		return nil, err
+	}
+	m.Ref, m.AdapterDir = ref, adapter
+	return m, nil
 }
 
 // find is the folder of a model or adapter.
@@ -292,6 +297,7 @@ func (pl *planner) ranges() bool {
 		}
 	}
 	if len(pl.c.Models) == 0 && (len(pl.c.Modules) == 0 || len(pl.c.Modules[0].Models) == 0) {
+		pl.p.LayersKey = pl.arch.layersKey
 		for _, s := range pl.slices {
 			pl.p.Layers += s.Sources[0].To - s.Sources[0].From
 		}

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,10 +27,10 @@ type Provenance struct {
 	Inputs  []InputDigest `json:"inputs"`
 }
 
-// InputDigest names an input. SHA256 is that of the index of its shards, or of the
-// header of its single file.
+// InputDigest names an input, see [Fingerprint].
 type InputDigest struct {
 	Model  string `json:"model"`
+	Of     string `json:"of"`
 	SHA256 string `json:"sha256"`
 }
 
@@ -86,39 +85,18 @@ func (p *Plan) Provenance(version string) (Provenance, error) {
 		v.Mode = "mergekit-compat"
 	}
 	for _, m := range p.Models {
-		sum, err := m.digest()
-		if err != nil {
-			return v, fault.Dataf("merge: model %s: %w", m.Name, err)
+		for _, dir := range []string{m.Dir, m.AdapterDir} {
+			if dir == "" {
+				continue
+			}
+			sum, of, err := Fingerprint(dir)
+			if err != nil {
+				return v, err
+			}
+			v.Inputs = append(v.Inputs, InputDigest{m.Name, of, sum})
 		}
-		v.Inputs = append(v.Inputs, InputDigest{m.Name, sum})
 	}
 	return v, nil
-}
-
-// digest is the SHA-256 of the index or header of a model's weights.
-func (m *Model) digest() (string, error) {
-	sum := sha256.New()
-	for _, name := range []string{"model.safetensors.index.json", "pytorch_model.bin.index.json"} {
-		if b, err := os.ReadFile(filepath.Join(m.Dir, name)); err == nil {
-			sum.Write(b)
-			return hex.EncodeToString(sum.Sum(nil)), nil
-		}
-	}
-	ts := m.Weights.Tensors()
-	if len(ts) == 0 {
-		return hex.EncodeToString(sum.Sum(nil)), nil
-	}
-	first := ts[0].Offset
-	for _, t := range ts {
-		first = min(first, t.Offset)
-	}
-	f, err := os.Open(filepath.Join(m.Dir, ts[0].File))
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	_, err = io.CopyN(sum, f, first)
-	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // Identity is what has to be the same for a merge to go on: a line for each thing.

@@ -156,6 +156,11 @@ func (r *runner) measure(lim Limits) error {
 		}
 	}
 	need := Base + int64(2*lim.Threads*most) + job
+	for _, m := range r.plan.Models {
+		if m.Adapter != nil {
+			need += m.Adapter.Memory(2 * lim.Threads)
+		}
+	}
 	if need > lim.Memory {
 		return fault.Configf("merge: memory: got %v, want at least %v for %d threads",
 			unit.Bytes(lim.Memory).Rounded(), unit.Bytes(need).Rounded(), lim.Threads)

@@ -102,7 +102,7 @@ func (s *step) finish() error {
 
 // each has workers do all ranges of n elements, and waits for them.
 func (s *step) each(n, size int, do func(w *worker, lo, hi int) error) error {
-	var g group
+	var g sync.WaitGroup
 	for lo := 0; lo < n; lo += size {
 		if err := s.send(&g, lo, min(lo+size, n), do); err != nil {
 			break
@@ -112,9 +112,7 @@ func (s *step) each(n, size int, do func(w *worker, lo, hi int) error) error {
 	return s.r.ctx.Err()
 }
 
-type group struct{ sync.WaitGroup }
-
-func (s *step) send(g *group, lo, hi int, do func(w *worker, lo, hi int) error) error {
+func (s *step) send(g *sync.WaitGroup, lo, hi int, do func(w *worker, lo, hi int) error) error {
 	g.Add(1)
 	item := func(w *worker) error {
 		defer g.Done()
@@ -143,7 +141,7 @@ func (s *step) walk() error {
 		}
 		return nil
 	}
-	var g group
+	var g sync.WaitGroup
 	size := s.job.Chunk()
 	for _, c := range s.pass.Chunks {
 		if err := s.send(&g, c*size, min((c+1)*size, s.t.Len()), s.compute); err != nil {

@@ -47,11 +47,12 @@ func (p *Plan) tied() (head, embed int) {
 	if v.Kind != strictjson.True {
 		return -1, -1
 	}
-	find := func(name string) int {
-		return slices.IndexFunc(p.Tensors, func(t Tensor) bool { return t.Name == name })
+	head = slices.IndexFunc(p.Tensors, func(t Tensor) bool { return t.Tied != "" })
+	if head < 0 {
+		return -1, -1
 	}
-	head, embed = find("lm_head.weight"), find("model.embed_tokens.weight")
-	if head < 0 || embed < 0 {
+	embed = slices.IndexFunc(p.Tensors, func(t Tensor) bool { return t.Name == p.Tensors[head].Tied })
+	if embed < 0 {
 		return -1, -1
 	}
 	return head, embed

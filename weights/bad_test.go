@@ -95,8 +95,8 @@ func TestBadDirs(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"nothing", map[string]string{"config.json": "{}"}, "weights: m: want model.safetensors or model.safetensors.index.json: file does not exist"},
-		{"other format", map[string]string{"pytorch_model.bin": ""}, "file does not exist (there is pytorch_model.bin)"},
+		{"nothing", map[string]string{"config.json": "{}"}, "weights: m: want model.safetensors or model.safetensors.index.json, or pytorch_model.bin or pytorch_model.bin.index.json: file does not exist"},
+		{"other format", map[string]string{"consolidated.00.pth": ""}, "file does not exist (there is consolidated.00.pth)"},
 		{"missing shard", map[string]string{"1.safetensors": one, indexName: both}, "weights: m/" + indexName + " lists a shard that is missing: weights: blob: opening m/2.safetensors: file does not exist"},
 		{"not in the shard", map[string]string{"1.safetensors": one, "2.safetensors": two, indexName: `{"weight_map":{"a":"1.safetensors","b":"1.safetensors","c":"2.safetensors"}}`}, `tensor "b": is not in 1.safetensors`},
 		{"not in the index", map[string]string{"1.safetensors": one, "2.safetensors": file(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"c":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}}`, 2), indexName: both}, `tensor "c" of 2.safetensors is not listed`},
@@ -104,6 +104,8 @@ func TestBadDirs(t *testing.T) {
 		{"outside", map[string]string{indexName: `{"weight_map":{"a":"../x.safetensors"}}`}, `tensor "a": got the string "../x.safetensors", want the name of a file beside the index`},
 		{"no map", map[string]string{indexName: `{"metadata":{}}`}, "want an object weight_map that names the file of each tensor"},
 		{"two models", map[string]string{"model.safetensors": one, "1.safetensors": one, "2.safetensors": two, indexName: both}, "which does not list it: which is the model?"},
+		{"missing shard of torch.save", map[string]string{"pytorch_model.bin.index.json": `{"weight_map":{"a":"1.bin"}}`}, "weights: m/pytorch_model.bin.index.json lists a shard that is missing: weights: blob: opening m/1.bin: file does not exist"},
+		{"two models of torch.save", map[string]string{"pytorch_model.bin": "", "pytorch_model.bin.index.json": `{"weight_map":{"a":"1.bin"}}`}, "both pytorch_model.bin and pytorch_model.bin.index.json, which does not list it: which is the model?"},
 		{"index", map[string]string{indexName: "{\n\"weight_map\":{},\n\"weight_map\":{}}"}, "weights: m/" + indexName + `:3: key "weight_map" stands twice in one object`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

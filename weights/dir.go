@@ -17,15 +17,20 @@ import (
 	"pleach/internal/strictjson"
 )
 
-// The names of a Hugging Face model directory.
-const (
-	single = "model.safetensors"
-	index  = "model.safetensors.index.json"
-)
+// layout is the names of a Hugging Face model directory: of a file with all weights,
+// or of the index that lists its shards.
+type layout struct{ single, index string }
+
+// layouts are those that are read, in the order in which they are looked for.
+var layouts = []layout{
+	{"model.safetensors", "model.safetensors.index.json"},
+	{"pytorch_model.bin", "pytorch_model.bin.index.json"},
+}
 
 // OpenDir opens the weights of a Hugging Face model directory: one
 // model.safetensors, or the shards that model.safetensors.index.json lists. The
-// index and the headers of the shards must agree on every tensor.
+// index and the headers of the shards must agree on every tensor. Where there are
+// none of these, pytorch_model.bin and its index are read.
 func OpenDir(dir string) (*Set, error) { return Open(blob.Local(dir), ".") }
 
 // Open is [OpenDir] for a folder of a store.
@@ -39,14 +44,17 @@ func Open(s blob.Store, dir string) (*Set, error) {
 		has[e.Name] = !e.Dir
 	}
 	at := sub{s, dir}
-	switch {
-	case has[index]:
-		return openShards(at, has[single])
-	case has[single]:
-		return OpenFiles(at, single)
+	for _, l := range layouts {
+		switch {
+		case has[l.index]:
+			return openShards(at, l, has[l.single])
+		case has[l.single]:
+			return OpenFiles(at, l.single)
+		}
 	}
-	return nil, fault.Dataf("weights: %s: want %s or %s: %w%s",
-		s.Path(dir), single, index, fs.ErrNotExist, instead(es))
+	return nil, fault.Dataf("weights: %s: want %s or %s, or %s or %s: %w%s",
+		s.Path(dir), layouts[0].single, layouts[0].index, layouts[1].single, layouts[1].index,
+		fs.ErrNotExist, instead(es))
 }
 
 // instead says which weights there are that cannot be read.
@@ -60,24 +68,24 @@ func instead(es []blob.Entry) string {
 	return ""
 }
 
-func openShards(s blob.Store, hasSingle bool) (*Set, error) {
-	files, err := readIndex(s)
+func openShards(s blob.Store, l layout, hasSingle bool) (*Set, error) {
+	files, err := readIndex(s, l.index)
 	if err != nil {
 		return nil, err
 	}
 	names := slices.Compact(slices.Sorted(maps.Values(files)))
-	if hasSingle && !slices.Contains(names, single) {
+	if hasSingle && !slices.Contains(names, l.single) {
 		return nil, fault.Dataf("weights: %s: both %s and %s, which does not list it: which is the model?",
-			s.Path("."), single, index)
+			s.Path("."), l.single, l.index)
 	}
 	set, err := OpenFiles(s, names...)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fault.Dataf("weights: %s lists a shard that is missing: %w", s.Path(index), err)
+			return nil, fault.Dataf("weights: %s lists a shard that is missing: %w", s.Path(l.index), err)
 		}
 		return nil, err
 	}
-	if err := set.agree(s.Path(index), files); err != nil {
+	if err := set.agree(s.Path(l.index), files); err != nil {
 		_ = set.Close()
 		return nil, err
 	}
@@ -85,7 +93,7 @@ func openShards(s blob.Store, hasSingle bool) (*Set, error) {
 }
 
 // readIndex gives the file of each tensor.
-func readIndex(s blob.Store) (map[string]string, error) {
+func readIndex(s blob.Store, index string) (map[string]string, error) {
 	file := s.Path(index)
 	b, err := blob.ReadFile(s, index, headerLimit)
 	if err != nil {

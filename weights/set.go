@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"path"
 	"sync"
 
 	"pleach/blob"
@@ -15,12 +17,13 @@ import (
 	"pleach/internal/fault"
 )
 
-// Set is the tensors of one or several safetensors files. Its files stay open
-// until Close. All methods but Close may be called from several goroutines.
+// Set is the tensors of one or several files. Its files stay open until Close. All
+// methods but Close may be called from several goroutines.
 type Set struct {
 	tensors []Tensor
 	byName  map[string]int
 	files   map[string]*shard
+	strides map[string][]int // of tensors that do not lie row-major, see Set.gather
 }
 
 type shard struct {
@@ -28,10 +31,11 @@ type shard struct {
 	path string
 }
 
-// OpenFiles opens safetensors files of a store. No tensor may be in two of them.
-// Errors of the files' content are of kind fault.Data.
+// OpenFiles opens files of a store: what torch.save wrote if the name ends in .bin,
+// .pt or .pth, else safetensors. No tensor may be in two of them. Errors of the
+// files' content are of kind fault.Data.
 func OpenFiles(s blob.Store, names ...string) (_ *Set, err error) {
-	set := &Set{byName: map[string]int{}, files: map[string]*shard{}}
+	set := &Set{byName: map[string]int{}, files: map[string]*shard{}, strides: map[string][]int{}}
 	defer func() {
 		if err != nil {
 			_ = set.Close()
@@ -50,20 +54,32 @@ func (s *Set) add(st blob.Store, name string) error {
 	if err != nil {
 		return fmt.Errorf("weights: %w", err)
 	}
-	path := st.Path(name)
-	s.files[name] = &shard{r, path}
-	ts, err := readHeader(r, path, name)
+	file := st.Path(name)
+	s.files[name] = &shard{r, file}
+	ts, strides, err := readTensors(r, file, name)
 	if err != nil {
 		return err
 	}
+	maps.Copy(s.strides, strides)
 	for _, t := range ts {
 		if i, ok := s.byName[t.Name]; ok {
-			return fault.Dataf("weights: %s: tensor %q: is also in %s", path, t.Name, s.tensors[i].File)
+			return fault.Dataf("weights: %s: tensor %q: is also in %s", file, t.Name, s.tensors[i].File)
 		}
 		s.byName[t.Name] = len(s.tensors)
 		s.tensors = append(s.tensors, t)
 	}
 	return nil
+}
+
+// readTensors reads what a file says about its tensors, and the strides of those
+// that do not lie row-major.
+func readTensors(r blob.Reader, file, name string) ([]Tensor, map[string][]int, error) {
+	switch path.Ext(name) {
+	case ".bin", ".pt", ".pth":
+		return readTorch(r, file, name)
+	}
+	ts, err := readHeader(r, file, name)
+	return ts, nil, err
 }
 
 // Close closes the files.
@@ -115,8 +131,16 @@ func (s *Set) part(name string, lo, hi int) (Tensor, error) {
 }
 
 func (s *Set) raw(t Tensor, lo int, dst []byte) error {
+	if stride, ok := s.strides[t.Name]; ok {
+		return s.gather(t, stride, lo, dst)
+	}
+	return s.bytes(t, t.Offset+int64(lo)*int64(t.DType.Size()), dst)
+}
+
+// bytes sets dst to what is at a byte of the file of a tensor.
+func (s *Set) bytes(t Tensor, at int64, dst []byte) error {
 	f := s.files[t.File]
-	n, err := f.ReadAt(dst, t.Offset+int64(lo*t.DType.Size()))
+	n, err := f.ReadAt(dst, at)
 	if n == len(dst) {
 		return nil
 	}

@@ -17,7 +17,7 @@ type Tensor struct {
 	Shape  []int  // empty for a scalar
 	File   string // name of the file in its directory
 	Offset int64  // of the first byte in the file
-	Size   int64  // bytes
+	Size   int64  // bytes of all elements; in files of torch.save they may lie apart, so use Set.Raw
 }
 
 // Len is the number of elements.

@@ -59,7 +59,7 @@ func newRoot() *cobra.Command {
 		return fault.Configf("%s: %w; see %s --help", c.CommandPath(), err, c.CommandPath())
 	})
 	for _, verb := range []func() *cobra.Command{
-		newQuickstart, newInit, newTrain, newScore, newEval, newGenerate, newTokenizer, newData, newInspect, newDiff, newGet, newBench,
+		newQuickstart, newInit, newTrain, newScore, newEval, newGenerate, newTokenizer, newData, newInspect, newDiff, newMerge, newGet, newBench,
 	} {
 		root.AddCommand(verb())
 	}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: 2026 The pleach authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"pleach/blob"
+	"pleach/internal/fault"
+	"pleach/merge"
+)
+
+// find is the folder of a model or adapter that a configuration names: a folder, the
+// newest checkpoint of a run directory, or a snapshot in the cache of the hub.
+func (o *merging) find(path, revision string) (string, error) {
+	if hasFile(path, "config.json") || hasFile(path, "adapter_config.json") {
+		return path, nil
+	}
+	if _, err := os.Stat(path); err == nil {
+		return modelDir(path)
+	}
+	cache := o.cache
+	if cache == "" {
+		cache = blob.HubCache()
+	}
+	dir, err := blob.HubSnapshot(cache, path, revision)
+	if err != nil {
+		return "", fault.Configf("model %s: there is no such folder, and %w; fetch it with: pleach get hf://%s", path, err, path)
+	}
+	return dir, nil
+}
+
+// measuring is how texts are measured.
+func (o *merging) measuring() *measuring {
+	return &measuring{compute: o.compute, texts: o.texts, sequence: o.sequence, field: o.field}
+}
+
+// model is a row of the table of perplexities.
+type modelRow struct {
+	name string
+	all  []measured
+}
+
+// evaluate measures all inputs and the output.
+func (o *merging) evaluate(c *cobra.Command, p *merge.Plan) error {
+	rows, err := o.measureInputs(c, p)
+	if err != nil {
+		return err
+	}
+	m, err := openModel(o.out)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	all, err := o.measuring().measureAll(c.Context(), c.ErrOrStderr(), m, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", o.out, err)
+	}
+	return printModels(c.OutOrStdout(), append(rows, modelRow{o.out, all}))
+}
+
+func (o *merging) measureInputs(c *cobra.Command, p *merge.Plan) ([]modelRow, error) {
+	var rows []modelRow
+	for _, in := range p.Models {
+		m, err := newSource(in.Name, in.Dir, in.Text, merge.Opened{Model: in})
+		if err == nil {
+			err = m.openTokenizer()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all, err := o.measuring().measureAll(c.Context(), c.ErrOrStderr(), m, nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		rows = append(rows, modelRow{in.Name, all})
+	}
+	return rows, nil
+}
+
+// printModels is a table of perplexities: models down, texts across. Models of
+// different vocabularies are compared in bits per byte.
+func printModels(w io.Writer, rows []modelRow) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "model\t")
+	for _, r := range rows[0].all {
+		fmt.Fprintf(t, "%s: perplexity\tbits/byte\t", r.Name)
+	}
+	fmt.Fprintln(t)
+	for _, row := range rows {
+		fmt.Fprintf(t, "%s\t", row.name)
+		for _, r := range row.all {
+			bits := "-"
+			if r.Bytes > 0 {
+				bits = fmt.Sprintf("%.4f", r.BitsPerByte)
+			}
+			fmt.Fprintf(t, "%.4f\t%s\t", r.Perplexity, bits)
+		}
+		fmt.Fprintln(t)
+	}
+	return printed(t.Flush())
+}
+
+// merged is the output of a plan as a model that is not written. Its tokenizer is
+// written into a folder that undo removes.
+func (o *merging) merged(c *cobra.Command, p *merge.Plan) (m *source, undo func(), err error) {
+	if err := p.Tie(c.Context(), o.limits); err != nil {
+		return nil, nil, stopped(c.Context(), err)
+	}
+	to := merge.NewMemory(p)
+	if err := p.Run(c.Context(), to, o.limits, nil); err != nil {
+		return nil, nil, stopped(c.Context(), err)
+	}
+	files, err := p.Files(merge.FileOptions{Version: version, Tokenizer: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	dir, err := os.MkdirTemp("", "pleach-merge-")
+	if err != nil {
+		return nil, nil, fault.Machinef("merge: %w", err)
+	}
+	undo = func() { _ = os.RemoveAll(dir) }
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+			undo()
+			return nil, nil, fault.Machinef("merge: %w", err)
+		}
+	}
+	m, err = newSource("the merge", dir, files["config.json"], to)
+	if err == nil {
+		err = m.openTokenizer()
+	}
+	if err != nil {
+		undo()
+		return nil, nil, err
+	}
+	return m, undo, nil
+}
