@@ -34,7 +34,7 @@ type Config struct {
 	DType, OutDType *half.DType
 
 	Tokenizer *Tokenizer // nil: embeddings keep their rows
-	// ChatTemplate is empty, "auto", a name that ParseConfig knows, or a template.
+	// ChatTemplate is empty, "auto", the name of a template, or a template.
 	ChatTemplate string
 
 	Warnings []string
@@ -433,13 +433,8 @@ func (r *configReader) dtype(v *yaml11.Value, what string) *half.DType {
 // template reads the chat template, or the name of one.
 func (r *configReader) template(v *yaml11.Value) string {
 	s := r.text(v, "chat_template")
-	switch s {
-	case "", "auto", "alpaca", "chatml", "exaone", "llama3", "mistral":
-		return s
-	}
-	if len([]rune(s)) < 20 || !strings.Contains(s, "{") {
-		r.fail(v.Line, "chat_template: got %q, want auto, alpaca, chatml, exaone, llama3, mistral, "+
-			"or a Jinja template of at least 20 characters with a {", s)
+	if err := checkChat(s); err != nil {
+		r.fail(v.Line, "%s", strings.TrimPrefix(err.Error(), "merge: "))
 	}
 	return s
 }

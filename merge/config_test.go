@@ -211,8 +211,8 @@ func TestConfigErrors(t *testing.T) {
 		{head + "tokenizer: {tokens: {no: {}}}\n", "3: tokenizer: tokens: a token: got false, want a string; " +
 			"write it in quotes if it is one"},
 		{head + "tokenizer: {pad_to_multiple_of: -8}\n", "3: tokenizer: pad_to_multiple_of: got -8, want a multiple"},
-		{head + "chat_template: llama4\n", "3: chat_template: got \"llama4\", want auto, alpaca, chatml, exaone, llama3, " +
-			"mistral, or a Jinja template of at least 20 characters with a {"},
+		{head + "chat_template: llama4\n", "3: chat_template: got \"llama4\" (llama3?), want auto, one of alpaca, " +
+			"chatml, exaone, llama3, mistral, or a template of 20 characters or more"},
 		{"merge_method: 1\nmodels: 2\n", "1: merge_method: got the number 1, want a string; " +
 			"write it in quotes if it is one\nmerge: c.yml:2: models: got the number 2, want a list\n" +
 			"merge: c.yml:1: the inputs: got none of them, want exactly one of models, slices and modules"},

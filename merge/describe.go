@@ -15,7 +15,6 @@ import (
 
 	"pleach/internal/unit"
 	"pleach/merge/method"
-	"pleach/weights"
 )
 
 // Bytes is how many bytes of tensors one pass reads, and how many are written.
@@ -42,20 +41,6 @@ func elements(shape []int) int64 {
 		n *= int64(d)
 	}
 	return n
-}
-
-// files is the number of files that the tensors are written to.
-func (p *Plan) files() (int, error) {
-	list := make([]weights.Source, len(p.Tensors))
-	for i, t := range p.Tensors {
-		none := func(int, int, []byte) error { return nil }
-		list[i] = weights.Source{Name: t.Name, DType: t.DType, Shape: t.Shape, Raw: none}
-	}
-	w, err := weights.NewPlan("model", p.Options.ShardBytes, list)
-	if err != nil {
-		return 0, err
-	}
-	return len(w.Files), nil
 }
 
 // Describe writes what a plan would do: models, tensors with shape, type, sources
@@ -110,10 +95,11 @@ func (p *Plan) totals(b *bufio.Writer) error {
 	for i := range p.Tensors {
 		n += elements(p.Tensors[i].Shape)
 	}
-	files, err := p.files()
+	layout, err := p.Layout()
 	if err != nil {
 		return err
 	}
+	files := len(layout.Files)
 	fmt.Fprintf(b, "\n%s tensors of %s elements; %s to read in each pass, %s to write in %d %s\n",
 		unit.Digits(int64(len(p.Tensors))), unit.Digits(n), unit.Bytes(read).Rounded(),
 		unit.Bytes(written).Rounded(), files, plural("file", files))
@@ -127,8 +113,8 @@ func plural(noun string, n int) string {
 	return noun + "s"
 }
 
-// group is a tensor, or the same tensor of consecutive layers.
-type group struct {
+// layerGroup is a tensor, or the same tensor of consecutive layers.
+type layerGroup struct {
 	template    string // of the name, with a star for the layer
 	first, last int    // layers of the output; −1 for none
 	about       string // shape and type
@@ -143,7 +129,7 @@ type row struct {
 }
 
 // alike says that two groups differ in their layers and values alone.
-func (g *group) alike(h *group) bool {
+func (g *layerGroup) alike(h *layerGroup) bool {
 	same := func(a, b row) bool {
 		return a.label == b.label && a.notes == b.notes && slices.Equal(a.names, b.names)
 	}
@@ -151,16 +137,16 @@ func (g *group) alike(h *group) bool {
 }
 
 // groups are all tensors: those outside the layers, then layers in order.
-func (p *Plan) groups() []*group {
-	var list []*group
+func (p *Plan) groups() []*layerGroup {
+	var list []*layerGroup
 	for i := range p.Tensors {
 		list = append(list, p.group(&p.Tensors[i]))
 	}
-	slices.SortStableFunc(list, func(a, b *group) int {
+	slices.SortStableFunc(list, func(a, b *layerGroup) int {
 		return cmp.Or(cmp.Compare(a.first, b.first), strings.Compare(a.template, b.template))
 	})
-	var merged []*group
-	open := map[string]*group{}
+	var merged []*layerGroup
+	open := map[string]*layerGroup{}
 	for _, g := range list {
 		h := open[g.template]
 		if h == nil || h.first < 0 || h.last+1 != g.first || !h.alike(g) {
@@ -179,8 +165,8 @@ func (p *Plan) groups() []*group {
 }
 
 // group is one tensor.
-func (p *Plan) group(t *Tensor) *group {
-	g := &group{about: fmt.Sprintf("%v %v", t.Shape, t.DType)}
+func (p *Plan) group(t *Tensor) *layerGroup {
+	g := &layerGroup{about: fmt.Sprintf("%v %v", t.Shape, t.DType)}
 	var ok bool
 	if g.template, _, g.first, ok = splitLayer(t.Name); !ok {
 		g.first = -1
@@ -228,7 +214,7 @@ func (r *row) set(vs method.Values) {
 
 // from is the name of an input that is not that of the output. n is the layer of
 // the output.
-func from(name string, g *group) string {
+func from(name string, g *layerGroup) string {
 	template, _, layer, ok := splitLayer(name)
 	if !ok || g.first < 0 {
 		return name
@@ -265,7 +251,7 @@ func (r *row) text(width int) string {
 
 // block is groups of which the same is said.
 type block struct {
-	groups []*group
+	groups []*layerGroup
 	below  string
 }
 

@@ -24,6 +24,7 @@ import (
 	"pleach/internal/strictjson"
 	"pleach/merge/method"
 	"pleach/merge/vocab"
+	"pleach/weights"
 )
 
 // tiny is a model to be written: shapes of tensors, and their type where it is not
@@ -133,11 +134,17 @@ func testMethods() []*method.Method {
 		}[f[2]]
 		m.New = func(p method.Problem) (method.Job, error) {
 			if m.Name == "passthrough" && len(p.Inputs) != 1 {
-				return nil, fault.Configf("method: passthrough: tensor %s: got %d inputs, want 1", p.Name, len(p.Inputs))
+				return nil, fault.Configf("merge: passthrough: tensor %s: got %d inputs, want 1", p.Name, len(p.Inputs))
+			}
+			if m.Name == "model_stock" && len(p.Inputs) < 3 {
+				if p.Optional {
+					return nil, method.Dropped
+				}
+				return nil, errors.Join(fault.Configf("merge: stock of %q: few models", p.Name), errors.New("merge: so few"))
 			}
 			for _, in := range p.Inputs {
 				if d, ok := in.Params["density"]; ok && d < 0 {
-					return nil, fault.Configf("method: %s: density of model %s: got %v, want 0 to 1", m.Name, in.Model, d)
+					return nil, fault.Configf("merge: %s: density of model %s: got %v, want 0 to 1", m.Name, in.Model, d)
 				}
 			}
 			return nil, nil
@@ -743,7 +750,7 @@ func TestNumbers(t *testing.T) {
 	if !slices.Equal(got, []int{0, -1, 1}) || p.Base != 1 || p.Donor != 1 || p.Tensors[0].Base != 1 {
 		t.Errorf("got numbers %v, base %d, donor %d, want [0 -1 1], 1, 1", got, p.Base, p.Donor)
 	}
-	q := p.Problem(&p.Tensors[0], 0)
+	q := p.problem(&p.Tensors[0], 0)
 	if q.Base != 1 || q.Inputs[2].Number != 1 || q.Inputs[2].Model != "c" || q.Name != p.Tensors[0].Name {
 		t.Errorf("got the problem %+v", q)
 	}
@@ -890,6 +897,183 @@ func TestVocabulary(t *testing.T) {
 		_, err := w.plan(t, "merge_method: karcher\ntokenizer_source: union\n"+text)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestOpen: folders are found without help, adapters are opened, and what is wrong
+// with a model is said with the line that names it.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	tinyLlama(1).write(t, filepath.Join(dir, "a"))
+	t.Chdir(dir)
+	if err := os.Mkdir("empty", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	plan := func(model string) error {
+		c, err := ParseConfig("c.yml", []byte("merge_method: passthrough\nmodels:\n- model: "+model+"\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := newPlan(c, Options{}, testMethods(), vocab.Build)
+		if err == nil {
+			p.Close()
+		}
+		return err
+	}
+	if err := plan("a"); err != nil {
+		t.Error(err)
+	}
+	for model, want := range map[string]string{
+		"missing": "merge: c.yml:3: model missing: ",
+		"a@main":  "merge: c.yml:3: model a@main: folders have no revisions",
+		"empty":   "merge: c.yml:3: model empty: open empty/config.json: ",
+		"a+empty": "merge: c.yml:3: model a+empty: ",
+		"a+none":  "merge: c.yml:3: model none: ",
+	} {
+		if err := plan(model); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s…", model, err, want)
+		}
+	}
+}
+
+// TestExperts: thousands of tensors are planned in well under a second, and those
+// of experts by their own names.
+func TestExperts(t *testing.T) {
+	m := tinyLlama(24).change(map[string]any{
+		"architectures": []string{"Qwen3MoeForCausalLM"}, "num_experts": 64,
+	}, nil)
+	for i := range 24 {
+		layer := fmt.Sprintf("model.layers.%d.", i)
+		for _, name := range []string{"gate", "up", "down"} {
+			delete(m.Tensors, layer+"mlp."+name+"_proj.weight")
+			for e := range 64 {
+				m.Tensors[fmt.Sprintf("%smlp.experts.%d.%s_proj.weight", layer, e, name)] = []int{1}
+			}
+		}
+		for _, name := range []string{"mlp.gate.weight", "self_attn.q_norm.weight", "self_attn.k_norm.weight"} {
+			m.Tensors[layer+name] = []int{4}
+		}
+	}
+	w := newWorld(t, map[string]*tiny{"a": m, "b": m, "c": m})
+	begin := time.Now()
+	p := w.mustPlan(t, "merge_method: ties\nbase_model: a\nmodels: [{model: b}, {model: c}]\nparameters: {weight: [0, 1]}\n")
+	took := time.Since(begin)
+	t.Logf("planning %d tensors took %v", len(p.Tensors), took)
+	if len(p.Tensors) != len(m.Tensors) || len(p.Dropped) > 0 {
+		t.Errorf("got %d tensors, %d dropped, want %d, 0", len(p.Tensors), len(p.Dropped), len(m.Tensors))
+	}
+	if took > 3*time.Second {
+		t.Errorf("planning took %v", took)
+	}
+}
+
+// TestMethodTable: the parameters that tests here assume are those of the methods.
+func TestMethodTable(t *testing.T) {
+	found := 0
+	for _, want := range testMethods() {
+		got, ok := method.Find(want.Name)
+		if !ok {
+			continue
+		}
+		found++
+		order := func(a, b method.Parameter) int { return strings.Compare(a.Name, b.Name) }
+		for _, ps := range []*[]method.Parameter{&got.Global, &got.PerModel, &want.Global, &want.PerModel} {
+			*ps = slices.SortedFunc(slices.Values(*ps), order)
+		}
+		if !slices.Equal(got.Global, want.Global) || !slices.Equal(got.PerModel, want.PerModel) ||
+			got.Base != want.Base || got.Crops != want.Crops {
+			t.Errorf("%s: got %v %v, base %d, crops %d, want %v %v, %d, %d", want.Name, got.Global, got.PerModel,
+				got.Base, got.Crops, want.Global, want.PerModel, want.Base, want.Crops)
+		}
+	}
+	if found < 8 {
+		t.Errorf("got %d of the methods, want most", found)
+	}
+}
+
+// TestDroppedByMethod: an optional tensor may leave; several errors of a method have
+// a line each.
+func TestDroppedByMethod(t *testing.T) {
+	w := newWorld(t, map[string]*tiny{
+		"a": tinyLlama(1), "b": tinyLlama(1), "c": tinyLlama(1).change(nil, map[string][]int{
+			"model.layers.0.self_attn.q_proj.bias": {4},
+		}),
+	})
+	const text = "merge_method: model_stock\nbase_model: a\nmodels:\n- {model: b}\n"
+	p := w.mustPlan(t, text+"- {model: c}\n")
+	if slices.ContainsFunc(p.Tensors, func(t Tensor) bool { return strings.HasSuffix(t.Name, "bias") }) {
+		t.Error("a tensor that the method drops is in the plan")
+	}
+	if want := "c.yml:4: tensor model.layers.0.self_attn.q_proj.bias: too few models have it: " +
+		"it is not in the output"; !slices.Contains(p.Warnings, want) {
+		t.Errorf("got warnings %q, want %q", p.Warnings, want)
+	}
+	if len(p.Tensors) != 12 || p.Tensors[0].Shape == nil {
+		t.Errorf("got %d tensors, the first of shape %v", len(p.Tensors), p.Tensors[0].Shape)
+	}
+	_, err := w.plan(t, text)
+	want := "merge: c.yml:4: stock of \"model.embed_tokens.weight\": few models (and so for 10 more)\n" +
+		"merge: c.yml:4: tensor model.embed_tokens.weight: so few (and so for 10 more)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestLackingRows: rows of an embedding that a model lacks are those of the base, and
+// columns that are too many are left out.
+func TestLackingRows(t *testing.T) {
+	const embed = "model.embed_tokens.weight"
+	number := func(model, row, col int) float32 { return float32(100*model + 10*row + col) }
+	shapes := [][]int{{4, 3}, {2, 5}}
+	w := newWorld(t, map[string]*tiny{
+		"base": tinyLlama(1).change(nil, map[string][]int{embed: shapes[0]}),
+		"less": tinyLlama(1).change(nil, map[string][]int{embed: shapes[1]}),
+	})
+	for i, name := range []string{"base", "less"} {
+		file := filepath.Join(w.dir, name, "model.safetensors")
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := weights.OpenDir(filepath.Join(w.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, _ := s.Lookup(embed)
+		_ = s.Close()
+		for row := range shapes[i][0] {
+			for col := range shapes[i][1] {
+				at := int(x.Offset) + 4*(row*shapes[i][1]+col)
+				binary.LittleEndian.PutUint32(b[at:], math.Float32bits(number(i, row, col)))
+			}
+		}
+		if err := os.WriteFile(file, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := w.mustPlan(t, "merge_method: ties\nbase_model: base\nmodels: [{model: less}]\nparameters: {weight: 1}\n")
+	x := p.find(t, embed)
+	vs, err := p.views(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lo := range 12 {
+		for hi := lo; hi <= 12; hi++ {
+			dst := make([]float32, hi-lo)
+			if err := vs[0].read(lo, hi, dst); err != nil {
+				t.Fatal(err)
+			}
+			for i := range dst {
+				row, col := (lo+i)/3, (lo+i)%3
+				want := number(1, row, col)
+				if row >= 2 {
+					want = number(0, row, col)
+				}
+				if dst[i] != want {
+					t.Fatalf("[%d:%d]: element %d: got %v, want %v", lo, hi, lo+i, dst[i], want)
+				}
+			}
 		}
 	}
 }

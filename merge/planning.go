@@ -222,6 +222,9 @@ func (pl *planner) find(path, revision string) (string, error) {
 	if pl.o.Find != nil {
 		return pl.o.Find(path, revision)
 	}
+	if revision != "" {
+		return "", fault.Configf("model %s@%s: folders have no revisions", path, revision)
+	}
 	if _, err := os.Stat(path); err != nil {
 		return "", fault.Configf("model %s: %w", path, err)
 	}
@@ -350,7 +353,7 @@ func (pl *planner) vocabulary() {
 		}
 		models = append(models, vocab.Model{Name: m.Name, Dir: m.Dir, Rows: rows})
 	}
-	o := vocab.Options{Base: pl.p.Donor, Pad: t.Pad}
+	o := vocab.Options{Base: pl.p.Donor, NoBase: pl.p.Base < 0, Pad: t.Pad}
 	switch {
 	case t.Base:
 		o.Source.Kind = vocab.OfBase

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"pleach/internal/fault"
 )
@@ -44,7 +45,7 @@ func (ps *problems) add(key string, line int, err error) {
 
 // text is a problem with its place.
 func (ps *problems) text(p *problem) string {
-	s := p.err.Error()
+	s := strings.TrimPrefix(p.err.Error(), "merge: ")
 	if p.line > 0 {
 		s = fmt.Sprintf("%s:%d: %s", ps.file, p.line, s)
 	}

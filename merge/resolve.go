@@ -93,15 +93,17 @@ func (pl *planner) unused(ps Parameters, ofModel bool) {
 		case slices.ContainsFunc(pl.m.PerModel, named(p.Name)):
 		case slices.ContainsFunc(pl.m.Global, named(p.Name)):
 			if ofModel {
-				pl.warn(fmt.Sprint("at a model ", p.Name, p.Line), p.Line, "parameter %s: it is one of whole tensors, and has no effect at a model; "+
-					"it belongs below the parameters at the top or of a slice", p.Name)
+				pl.warn(fmt.Sprint("at a model ", p.Name, p.Line), p.Line,
+					"parameter %s: it is one of whole tensors, and has no effect at a model; "+
+						"it belongs below the parameters at the top or of a slice", p.Name)
 			}
 		default:
 			hint := ""
 			if near := fault.Nearest(p.Name, names); near != "" {
 				hint = fmt.Sprintf("; did you mean %s?", near)
 			}
-			pl.warn(fmt.Sprint("unused ", p.Name, p.Line), p.Line, "parameter %s: method %s has none of this name, and ignores it%s",
+			pl.warn(fmt.Sprint("unused ", p.Name, p.Line), p.Line,
+				"parameter %s: method %s has none of this name, and ignores it%s",
 				p.Name, pl.m.Name, hint)
 		}
 	}

@@ -4,6 +4,7 @@
 package merge
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,15 +23,21 @@ func (pl *planner) check() {
 				"models are merged in floats", pl.c.File)
 		}
 	}
+	kept := pl.p.Tensors[:0]
 	for i := range pl.p.Tensors {
-		t := &pl.p.Tensors[i]
-		if !pl.types(t) || !pl.shape(t) || t.Copy {
-			continue
-		}
-		if len(pl.bad.list) < told {
-			pl.try(t)
+		if t := &pl.p.Tensors[i]; pl.checkOne(t) {
+			kept = append(kept, *t)
 		}
 	}
+	pl.p.Tensors = kept
+}
+
+// checkOne returns false if the output does without the tensor.
+func (pl *planner) checkOne(t *Tensor) bool {
+	if !pl.types(t) || !pl.shape(t) || t.Copy || len(pl.bad.list) >= told {
+		return true
+	}
+	return pl.try(t)
 }
 
 // types finds the type of a tensor in the output, and whether it is merged at all.
@@ -189,32 +196,26 @@ func (pl *planner) differ(t *Tensor, hint string) bool {
 	return false
 }
 
-// Problem is a tensor of the plan as its method sees it.
-func (p *Plan) Problem(t *Tensor, level kernel.Level) method.Problem {
-	q := method.Problem{
-		Name: t.Name, Shape: t.Shape, Base: t.Base, Global: t.Global, Seed: p.Options.Seed,
-		Optional: t.Optional, Level: level,
+// try begins the merge of a tensor, for the errors that this has. It returns false
+// if the output does without the tensor.
+func (pl *planner) try(t *Tensor) bool {
+	_, err := pl.m.New(pl.p.problem(t, kernel.Portable))
+	if errors.Is(err, method.Dropped) {
+		template, _, _, _ := splitLayer(t.Name)
+		pl.warn("drop "+template, t.Line, "tensor %s: %v: it is not in the output", t.Name, err)
+		return false
 	}
-	for _, in := range t.Inputs {
-		q.Inputs = append(q.Inputs, method.Input{
-			Model: p.Models[in.Model].Name, Number: in.Number, Params: in.Params,
-		})
-	}
-	return q
-}
-
-// try begins the merge of a tensor, for the errors that this has.
-func (pl *planner) try(t *Tensor) {
-	_, err := pl.m.New(pl.p.Problem(t, kernel.Portable))
 	if err == nil {
-		return
+		return true
 	}
-	key := strings.ReplaceAll(err.Error(), t.Name, "")
-	msg := strings.TrimPrefix(err.Error(), "method: ")
-	if !strings.Contains(msg, t.Name) {
-		msg = "tensor " + t.Name + ": " + msg
+	for msg := range strings.SplitSeq(err.Error(), "\n") { // several errors have a line each
+		msg = strings.TrimPrefix(msg, "merge: ")
+		if !strings.Contains(msg, t.Name) {
+			msg = "tensor " + t.Name + ": " + msg
+		}
+		pl.bad.add("try "+strings.ReplaceAll(msg, t.Name, ""), t.Line, &placed{msg, err})
 	}
-	pl.bad.add("try "+key, t.Line, &placed{msg, err})
+	return true
 }
 
 // dropped lists the tensors of inputs that the architecture does not name.

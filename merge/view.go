@@ -9,6 +9,7 @@ import (
 
 	"pleach/half"
 	"pleach/internal/fault"
+	"pleach/merge/method"
 	"pleach/merge/vocab"
 )
 
@@ -45,6 +46,11 @@ func (p *Plan) view(t *Tensor, in Input) (view, error) {
 			return v, err
 		}
 		v.held, v.read = half.F32, x.Read
+	case p.lacksRows(t, in):
+		base := t.Inputs[t.Base]
+		v.held = half.F32
+		v.read = extended(in.Shape[0]*t.Shape[1], cropped(m, in, t.Shape[1]),
+			cropped(p.Models[base.Model], base, t.Shape[1]))
 	case !slices.Equal(in.Shape, t.Shape) && !prefix(t.Shape, in.Shape):
 		if len(in.Shape) != 2 || len(t.Shape) != 2 || in.Shape[0] < t.Shape[0] || in.Shape[1] < t.Shape[1] {
 			return v, fault.Dataf("got shape %d, want %d", in.Shape, t.Shape)
@@ -62,6 +68,26 @@ func (p *Plan) view(t *Tensor, in Input) (view, error) {
 // prefix says whether a tensor is the first rows of one that is stored.
 func prefix(shape, stored []int) bool {
 	return len(shape) == 2 && len(stored) == 2 && shape[1] == stored[1] && shape[0] <= stored[0]
+}
+
+// lacksRows says that a model has fewer rows of an embedding than the base, whose
+// shape the output has.
+func (p *Plan) lacksRows(t *Tensor, in Input) bool {
+	return t.Embed && t.Base >= 0 && p.Method.Crops == method.CropToBase && len(in.Shape) == 2 &&
+		len(t.Shape) == 2 && slices.Equal(t.Shape, t.Inputs[t.Base].Shape) &&
+		in.Shape[0] < t.Shape[0] && in.Shape[1] >= t.Shape[1]
+}
+
+// extended reads the first n elements from a model and those behind them from the
+// base: a model does not differ from the base in rows that it lacks.
+func extended(n int, own, base func(lo, hi int, dst []float32) error) func(lo, hi int, dst []float32) error {
+	return func(lo, hi int, dst []float32) error {
+		mid := min(max(n, lo), hi)
+		if err := own(lo, mid, dst[:mid-lo]); err != nil {
+			return err
+		}
+		return base(mid, hi, dst[mid-lo:])
+	}
 }
 
 // cropped reads the first columns of rows.
