@@ -133,3 +133,16 @@ func TestSlerpThreshold(t *testing.T) {
 		}
 	}
 }
+
+// TestKarcherNear: a direction nearer to the mean than tol does not pull.
+func TestKarcherNear(t *testing.T) {
+	var in [][]float32
+	for _, a := range []float64{.02, 2.6, -.5} {
+		in = append(in, []float32{float32(math.Cos(a)), float32(math.Sin(a))})
+	}
+	c := newCombining("karcher", []int{2}, -1, in, Values{"tol": .05, "max_iter": 1})
+	want := c.oracle()
+	if d := farthest(c.solve(t, 1), want); d > 1e-6 {
+		t.Errorf("got %v, want %v: off by %.2g", c.solve(t, 1), want, d)
+	}
+}

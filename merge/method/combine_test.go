@@ -63,11 +63,20 @@ func (c combining) solve(t testing.TB, workers int) []float32 {
 	if err != nil {
 		t.Fatalf("%s: %v", c.method, err)
 	}
-	out := make([]float32, c.Len())
+	out := dirty(c.Len())
 	if err := Solve(j, c.in, out, workers); err != nil {
 		t.Fatalf("%s: %v", c.method, err)
 	}
 	return out
+}
+
+// dirty is memory that was used before: NaN.
+func dirty(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(math.NaN())
+	}
+	return x
 }
 
 // farthest is the largest difference of a result from what it should be, by the
@@ -276,6 +285,8 @@ func TestCombineMistakes(t *testing.T) {
 		{newCombining("multislerp", shape, -1, nil, nil), "at least one"},
 		{newCombining("multislerp", shape, -1, [][]float32{x, y}, nil, 1, -1), "whose sum is 0"},
 		{newCombining("multislerp", shape, -1, [][]float32{x, y, z}, nil, 1, 1, 1), "no direction"},
+		{newCombining("multislerp", shape, -1, [][]float32{x, x, y}, Values{"eps": 0, "normalize_weights": 0},
+			.1, .2, .3), "no direction"},
 		{newCombining("multislerp", shape, 2, [][]float32{z, z, z, z}, nil, 1, 1, 1, 1), "no direction"},
 		{newCombining("multislerp", shape, -1, [][]float32{x, y}, nil, 1), "weight of m1"},
 		{newCombining("karcher", shape, -1, nil, nil), "at least one"},
