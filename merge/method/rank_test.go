@@ -177,3 +177,24 @@ func FuzzNth(f *testing.F) {
 		}
 	})
 }
+
+// FuzzRanking: with room for few keys, and so by counting, the statistic is that of a
+// sort.
+func FuzzRanking(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 5, 6}, uint(1), 2)
+	f.Add([]byte{0, 0, 128, 63, 0, 0, 128, 63, 255, 255, 0, 0}, uint(2), 1)
+	f.Fuzz(func(t *testing.T, b []byte, place uint, room int) {
+		x := make([]float32, len(b)/2)
+		for i := range x {
+			x[i] = math.Float32frombits(uint32(b[2*i])<<(b[2*i+1]%24) | uint32(b[2*i+1])<<24)
+		}
+		if len(x) == 0 {
+			return
+		}
+		g := newRanking(len(x), 3, int(place%uint(len(x))))
+		g.room = min(max(room, 1), 8)
+		rankOf(g, x)
+		checkStatistic(t, "ranking", g.targets[0], ascendingKeys(x))
+		checkCuts(t, g, x)
+	})
+}
