@@ -104,16 +104,20 @@ func (r *ranking) sampled(chunk, n int, at func(i int) float32) {
 	draw(r.sample[slot*r.each:][:r.each], chunk, n, at)
 }
 
-// draw sets keys to those of a sample of a chunk of n elements.
+// draw sets keys to those of a sample of a chunk of n elements: one of each of so many
+// parts, anywhere in it, so that no column of a matrix is preferred.
 func draw(keys []uint32, chunk, n int, at func(i int) float32) {
 	each := len(keys)
+	width := n / each
 	for k := range keys {
-		lo, hi := k*n/each, (k+1)*n/each
-		if hi > lo+1 { // anywhere in its part, so that no column of a matrix is preferred
+		i := k * width
+		if width == 0 {
+			i = k * n / each
+		} else {
 			h := uint64(chunk*each+k+1) * 0x9E3779B97F4A7C15
-			lo += int(h >> 33 % uint64(hi-lo))
+			i += int(h >> 32 * uint64(width) >> 32)
 		}
-		keys[k] = key(at(lo))
+		keys[k] = key(at(i))
 	}
 }
 
