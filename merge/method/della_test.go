@@ -71,7 +71,8 @@ func TestDella(t *testing.T) {
 				}
 				for i, want := range plainDella(d, shape, 0.5, e, s) {
 					if got[i] != want {
-						t.Fatalf("%v %s epsilon %v: element %d of %v: got %v, want %v", shape, name, e, i, d[i], got[i], want)
+						t.Fatalf("%v %s epsilon %v: element %d of %v: got %v, want %v",
+							shape, name, e, i, d[i], got[i], want)
 					}
 				}
 			}

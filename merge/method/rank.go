@@ -20,7 +20,8 @@ import (
 //
 // A sample says between which two keys it probably lies. A walk over all chunks keeps
 // the keys between them and counts those that are not, so that the answer is known if
-// the sample was right and the keys are not too many. If not, walks that count in
+// the sample was right and the keys are not too many. If not, a second such walk follows
+// the sample that the first took of all chunks. If that fails too, walks that count in
 // buckets narrow the range, each by a factor of 2¹⁰ at least, until another walk that
 // keeps keys must succeed.
 //
@@ -33,6 +34,10 @@ type ranking struct {
 	picked  []int    // chunks to sample, ascending; none if there is room for all keys
 	each    int      // keys of the sample in a picked chunk
 	sample  []uint32 // those of a picked chunk stand together
+
+	eachWide int // keys of a second sample in every chunk
+	wide     []uint32
+	widening bool // the walk takes it
 }
 
 // Sizes of rankings.
@@ -42,6 +47,7 @@ const (
 	roomPart   = 32 // of the keys of a tensor, between leastRoom and mostRoom
 	leastEach  = 1 << 10
 	sampleSize = 1 << 16
+	leastWide  = 1 << 4
 	buckets    = 1 << 11
 )
 
@@ -74,12 +80,13 @@ func (r *ranking) pick() {
 	for i := range r.picked {
 		r.picked[i] = i * whole / count
 	}
+	r.eachWide = min(r.size, max(leastWide, size/Chunks(r.n, r.size)))
 }
 
 // memory is an upper bound of the bytes that it holds, for so many statistics.
 func (r *ranking) memory(places int) int64 {
 	each := int64(unsafe.Sizeof(part{}))*int64(Chunks(r.n, r.size)) + int64(4*r.room) + 8*buckets
-	return int64(4*len(r.picked)*r.each) + int64(places)*each
+	return int64(4*len(r.picked)*r.each) + int64(4*Chunks(r.n, r.size)*r.eachWide) + int64(places)*each
 }
 
 // wants says whether a chunk is to be sampled.
@@ -94,14 +101,23 @@ func (r *ranking) sampled(chunk, n int, at func(i int) float32) {
 	if !ok {
 		return
 	}
-	keys := r.sample[slot*r.each:][:r.each]
+	draw(r.sample[slot*r.each:][:r.each], chunk, n, at)
+}
+
+// draw sets keys to those of a sample of a chunk of n elements: one of each of so many
+// parts, anywhere in it, so that no column of a matrix is preferred.
+func draw(keys []uint32, chunk, n int, at func(i int) float32) {
+	each := len(keys)
+	width := n / each
 	for k := range keys {
-		lo, hi := k*n/r.each, (k+1)*n/r.each
-		if hi > lo+1 { // anywhere in its part, so that no column of a matrix is preferred
-			h := uint64(chunk*r.each+k+1) * 0x9E3779B97F4A7C15
-			lo += int(h >> 33 % uint64(hi-lo))
+		i := k * width
+		if width == 0 {
+			i = k * n / each
+		} else {
+			h := uint64(chunk*each+k+1) * 0x9E3779B97F4A7C15
+			i += int(h >> 32 * uint64(width) >> 32)
 		}
-		keys[k] = key(at(lo))
+		keys[k] = key(at(i))
 	}
 }
 
@@ -111,6 +127,7 @@ func (r *ranking) begin() { r.sample = make([]uint32, len(r.picked)*r.each) }
 // settle draws conclusions from the last walk, or from the sample, and says whether
 // another walk is needed.
 func (r *ranking) settle() (more bool) {
+	r.widening = false
 	for _, s := range r.targets {
 		switch {
 		case s.known:
@@ -118,20 +135,46 @@ func (r *ranking) settle() (more bool) {
 		case s.parts == nil:
 			s.parts = make([]part, Chunks(r.n, r.size))
 			s.found = make([]uint32, r.room)
-			s.a, s.b = r.bracket(s.place)
+			s.a, s.b = r.bracket(s.place, r.sample, r.spread(s.place))
+			r.widening = r.picked != nil
 		case s.counting:
 			s.narrow(r.room)
 		default:
 			s.conclude(r.n)
+			r.again(s)
 		}
 		more = more || !s.known
 	}
 	r.sample = nil
+	switch {
+	case !more:
+		r.wide = nil
+	case r.widening:
+		r.wide = make([]uint32, Chunks(r.n, r.size)*r.eachWide)
+	}
 	return more
+}
+
+// again chooses the next walk for a statistic that is not known yet.
+func (r *ranking) again(s *statistic) {
+	if s.known {
+		return
+	}
+	s.failures++
+	if s.failures == 1 && r.wide != nil {
+		if a, b := r.bracket(s.place, r.wide, 0); a < s.hi && b > s.lo {
+			s.collectBetween(a, b)
+			return
+		}
+	}
+	s.recount()
 }
 
 // walk looks at the keys of a chunk. scratch has room for them.
 func (r *ranking) walk(l kernel.Level, chunk int, x []float32, scratch []uint32) {
+	if r.widening {
+		draw(r.wide[chunk*r.eachWide:][:r.eachWide], chunk, len(x), func(i int) float32 { return x[i] })
+	}
 	for _, s := range r.targets {
 		switch {
 		case s.known:
@@ -143,32 +186,34 @@ func (r *ranking) walk(l kernel.Level, chunk int, x []float32, scratch []uint32)
 	}
 }
 
-// bracket is two keys between which the one of a place is expected.
-func (r *ranking) bracket(place int) (a, b uint32) {
-	if len(r.picked) == 0 {
+// bracket is two keys between which a sample expects the one of a place. spread is the
+// standard error of the part of the keys below it, if more than that of a random choice.
+func (r *ranking) bracket(place int, sample []uint32, spread float64) (a, b uint32) {
+	if len(sample) == 0 {
 		return 0, largestKey
 	}
-	size := len(r.sample)
+	size := float64(len(sample))
 	p := float64(place) / float64(r.n)
-	margin := 4.5*max(math.Sqrt(p*(1-p)/float64(size)), r.spread(p)) + 8/float64(size)
-	margin = min(margin, 0.45*float64(r.room)/float64(r.n)) * float64(size)
+	margin := 4.5*max(math.Sqrt(p*(1-p)/size), spread) + 8/size
+	margin = min(margin, 0.45*float64(r.room)/float64(r.n)) * size
 	b = largestKey
-	if lo := int(p*float64(size) - margin); lo > 0 {
-		a, _ = nth(r.sample, lo)
+	if lo := int(p*size - margin); lo > 0 {
+		a, _ = nth(sample, lo)
 	}
-	if hi := int(p*float64(size) + margin + 1); hi < size {
-		b, _ = nth(r.sample, hi)
+	if hi := int(p*size + margin + 1); hi < len(sample) {
+		b, _ = nth(sample, hi)
 	}
 	return a, max(b, a+1)
 }
 
-// spread is the standard error of the part p of the keys that lie below the one at
-// that part of the sample, judged by how much the picked chunks differ.
-func (r *ranking) spread(p float64) float64 {
+// spread is the standard error of the part of the keys that lie below the one at a place
+// of the sample, judged by how much the picked chunks differ.
+func (r *ranking) spread(place int) float64 {
 	count := len(r.picked)
 	if count < 2 {
 		return 0
 	}
+	p := float64(place) / float64(r.n)
 	t, _ := nth(r.sample, min(int(p*float64(len(r.sample))), len(r.sample)-1))
 	var sum, square float64
 	for i := range count {
@@ -188,12 +233,13 @@ func (r *ranking) spread(p float64) float64 {
 
 // statistic is a key to find.
 type statistic struct {
-	place  int    // in ascending order
-	lo, hi uint32 // it is not outside of them
-	known  bool
-	key    uint32 // if known
-	less   int    // number of smaller ones
-	equal  int    // number of those that are the same
+	place    int    // in ascending order
+	lo, hi   uint32 // it is not outside of them
+	failures int    // walks that kept keys, in vain
+	known    bool
+	key      uint32 // if known
+	less     int    // number of smaller ones
+	equal    int    // number of those that are the same
 
 	// A walk that keeps keys.
 	a, b  uint32
@@ -259,9 +305,6 @@ func (s *statistic) conclude(n int) {
 	default:
 		s.lo = s.b + 1
 	}
-	if !s.known {
-		s.recount()
-	}
 }
 
 func (s *statistic) answer(key uint32, less, equal int) {
@@ -307,8 +350,13 @@ func (s *statistic) narrow(room int) {
 		s.recount()
 		return
 	}
+	s.collectBetween(s.lo, max(s.hi, s.lo+1))
+}
+
+// collectBetween begins a walk that keeps keys.
+func (s *statistic) collectBetween(a, b uint32) {
 	s.counting, s.counts = false, nil
-	s.a, s.b = s.lo, max(s.hi, s.lo+1)
+	s.a, s.b = a, b
 	s.above.Store(0)
 	s.used.Store(0)
 }

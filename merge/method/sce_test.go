@@ -89,7 +89,7 @@ func TestSCE(t *testing.T) {
 				in[k] = d[k]
 			}
 			got := solved(t, jobOf(t, "sce", p), n, 1, in...)
-			if err := near(got, plainSCE(d, in[len(models)], topk)); err != nil {
+			if err := nearPlain(got, plainSCE(d, in[len(models)], topk)); err != nil {
 				t.Errorf("%v, %d models, select_topk %v: %v", shape, len(models), topk, err)
 			}
 			if again := solved(t, jobOf(t, "sce", p), n, 8, in...); !slices.Equal(got, again) {

@@ -57,8 +57,8 @@ func solved(t *testing.T, j Job, n, workers int, inputs ...[]float32) []float32 
 	return out
 }
 
-// near says whether got is want within 10⁻⁶ of its largest element.
-func near(got []float32, want []float64) error {
+// nearPlain says whether got is want within 10⁻⁶ of its largest element.
+func nearPlain(got []float32, want []float64) error {
 	most := 0.0
 	for _, v := range want {
 		most = max(most, math.Abs(v))
@@ -88,11 +88,17 @@ func TestTaskVectors(t *testing.T) {
 		models []Values
 		want   []float64
 	}{
-		{"task_arithmetic", Values{"lambda": .7}, w(), []float64{.6225, -1.245, .355, 1.65, 1.465, -.68, -2.28, .111875}},
+		{"task_arithmetic", Values{"lambda": .7}, w(), []float64{
+			.6225, -1.245, .355, 1.65, 1.465, -.68, -2.28, .111875,
+		}},
 		{"ties", nil, w("density", .5), []float64{1, -1.5, .25, 1, .25, -.75, -2.4, .125}},
 		{"ties", Values{"normalize": 0}, w("density", .5), []float64{.8, -1.2, .25, 1.4, 1, -.75, -2.4, .125}},
-		{"breadcrumbs", nil, w("density", .5, "gamma", .125), []float64{.675, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125}},
-		{"breadcrumbs_ties", nil, w("density", .5, "gamma", .125), []float64{.8, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125}},
+		{"breadcrumbs", nil, w("density", .5, "gamma", .125), []float64{
+			.675, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125,
+		}},
+		{"breadcrumbs_ties", nil, w("density", .5, "gamma", .125), []float64{
+			.8, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125,
+		}},
 		{"sce", nil, w(), []float64{1, -1.38074811, .407687028, 1, .25, -.638469458, -2.40768703, .03125}},
 		{"sce", Values{"select_topk": .5}, w(), []float64{1, -1.37817259, .25, 1, .25, -.75, -2, .125}},
 		{"arcee_fusion", nil, w()[:1], []float64{1, -1, .25, 1, 1.5, -.75, -2, .125}},
@@ -102,7 +108,7 @@ func TestTaskVectors(t *testing.T) {
 			inputs = [][]float32{vectorM1, vectorB}
 		}
 		j := jobOf(t, tt.method, changed([]int{2, 4}, tt.global, tt.models...))
-		if err := near(solved(t, j, 8, 1, inputs...), tt.want); err != nil {
+		if err := nearPlain(solved(t, j, 8, 1, inputs...), tt.want); err != nil {
 			t.Errorf("%s %v: %v", tt.method, tt.global, err)
 		}
 	}
@@ -119,7 +125,7 @@ func TestDareVector(t *testing.T) {
 			s.chance = nil // so that the mask stays as it is
 			s.mask[0] = bits
 		}
-		if err := near(solved(t, j, 8, 1, vectorM1, vectorM2, vectorB), want); err != nil {
+		if err := nearPlain(solved(t, j, 8, 1, vectorM1, vectorM2, vectorB), want); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -320,7 +326,7 @@ func comparePlain(t *testing.T, name string, rule taskRule, p Problem, r *rand.R
 		t.Fatal(err)
 	}
 	got := solved(t, j, n, 1, in...)
-	if err := near(got, plainTask(rule, p, in)); err != nil {
+	if err := nearPlain(got, plainTask(rule, p, in)); err != nil {
 		t.Errorf("%s of %v, %v, %v: %v", name, p.Shape, p.Global, p.Inputs, err)
 	}
 	for _, workers := range []int{2, 8} {
@@ -459,7 +465,8 @@ func TestTaskAlgebra(t *testing.T) {
 		if m.Name == "arcee_fusion" {
 			models = models[:1]
 		}
-		same("equal inputs", changed([]int{20, 30}, nil, models...), base, slices.Repeat([][]float32{base}, len(models)+1)...)
+		same("equal inputs", changed([]int{20, 30}, nil, models...), base,
+			slices.Repeat([][]float32{base}, len(models)+1)...)
 		same("the base alone", changed([]int{20, 30}, nil), base, base)
 		if m.Name == "arcee_fusion" || m.Name == "sce" {
 			continue
@@ -526,8 +533,12 @@ func TestTaskErrors(t *testing.T) {
 		}},
 		{"dare_ties", nil, []Values{{"weight": 1, "density": -0.1}}, true, []string{"density of M1: got -0.1"}},
 		{"breadcrumbs", nil, []Values{{"weight": 1, "density": -0.1}}, true, []string{"density of M1: got -0.1"}},
-		{"breadcrumbs", nil, []Values{{"weight": 1, "density": .5, "gamma": -1}}, true, []string{"gamma of M1: got -1"}},
-		{"della", nil, []Values{{"weight": 1, "density": .5, "epsilon": 1.35}}, true, []string{"epsilon of M1: got 1.35"}},
+		{"breadcrumbs", nil, []Values{{"weight": 1, "density": .5, "gamma": -1}}, true, []string{
+			"gamma of M1: got -1",
+		}},
+		{"della", nil, []Values{{"weight": 1, "density": .5, "epsilon": 1.35}}, true, []string{
+			"epsilon of M1: got 1.35",
+		}},
 		{"della_linear", nil, []Values{{"weight": 1, "density": .1}}, true, []string{"epsilon of M1: got 0.15"}},
 		{"sce", nil, []Values{{}}, false, []string{"want the base"}},
 		{"arcee_fusion", nil, []Values{{}, {}}, true, []string{"2 other models, want the base and 1"}},
