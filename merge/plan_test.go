@@ -116,7 +116,13 @@ ties             required  base    weight!,density=1                normalize=1,
 dare_linear      required  base    weight!,density=1                normalize=0,rescale=1,lambda=1,int8_mask=0
 dare_ties        required  base    weight!,density=1                normalize=0,rescale=1,lambda=1,int8_mask=0
 model_stock      required  common  -                                filter_wise=0
-sce              required  none    -                                select_topk=1,int8_mask=0
+breadcrumbs      required  base    weight!,density=1,gamma=0.01     normalize=0,rescale=0,lambda=1,int8_mask=0
+breadcrumbs_ties required  base    weight!,density=1,gamma=0.01     normalize=0,rescale=0,lambda=1,int8_mask=0
+della            required  base    weight!,density=1,epsilon=0.15   normalize=1,rescale=1,lambda=1,int8_mask=0
+della_linear     required  base    weight!,density=1,epsilon=0.15   normalize=0,rescale=1,lambda=1,int8_mask=0
+ram              required  none    -                                epsilon=1e-5
+ramplus_tl       required  none    -                                r=0.1,alpha=0.2,epsilon=1e-5
+sce              required  base    -                                select_topk=1,int8_mask=0
 nearswap         required  none    -                                t!
 arcee_fusion     required  common  -                                -
 passthrough      input     none    scale?                           -`
@@ -355,7 +361,8 @@ func TestRefusals(t *testing.T) {
 		{
 			"merge_method: linaer\nmodels: [{model: a}]\n",
 			"merge: c.yml:1: merge_method: got \"linaer\", want one of linear, slerp, nuslerp, multislerp, karcher, " +
-				"task_arithmetic, ties, dare_linear, dare_ties, model_stock, sce, nearswap, arcee_fusion, passthrough; " +
+				"task_arithmetic, ties, dare_linear, dare_ties, model_stock, breadcrumbs, breadcrumbs_ties, della, " +
+				"della_linear, ram, ramplus_tl, sce, nearswap, arcee_fusion, passthrough; " +
 				"did you mean linear?", fault.Config,
 		},
 		{
@@ -970,13 +977,14 @@ func TestExperts(t *testing.T) {
 
 // TestMethodTable: the parameters that tests here assume are those of the methods.
 func TestMethodTable(t *testing.T) {
-	found := 0
+	names := method.Names()
 	for _, want := range testMethods() {
 		got, ok := method.Find(want.Name)
 		if !ok {
+			t.Errorf("there is no method %s", want.Name)
 			continue
 		}
-		found++
+		names = slices.DeleteFunc(names, func(name string) bool { return name == want.Name })
 		order := func(a, b method.Parameter) int { return strings.Compare(a.Name, b.Name) }
 		for _, ps := range []*[]method.Parameter{&got.Global, &got.PerModel, &want.Global, &want.PerModel} {
 			*ps = slices.SortedFunc(slices.Values(*ps), order)
@@ -987,8 +995,8 @@ func TestMethodTable(t *testing.T) {
 				got.Base, got.Crops, want.Global, want.PerModel, want.Base, want.Crops)
 		}
 	}
-	if found < 8 {
-		t.Errorf("got %d of the methods, want most", found)
+	if len(names) > 0 {
+		t.Errorf("methods that tests here do not know: %q", names)
 	}
 }
 
