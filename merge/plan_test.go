@@ -275,7 +275,15 @@ func TestPlanGolden(t *testing.T) {
 	}
 	for name, c := range g.Cases {
 		t.Run(name, func(t *testing.T) {
-			p := w.mustPlan(t, c.Text)
+			config, err := ParseConfig("c.yml", []byte(c.Text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := NewPlan(config, w.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
 			for i, want := range c.Tensors {
 				if i >= len(p.Tensors) {
 					t.Fatalf("got %d tensors, want %d: %s is missing", i, len(c.Tensors), want.Name)
