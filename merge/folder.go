@@ -58,8 +58,11 @@ type file struct {
 	*os.File
 }
 
-// batch is how many bytes are flushed at a time.
-const batch = 128 << 20
+// Bytes that are flushed at a time: a sixteenth of the output, in these bounds.
+const (
+	leastBatch = 1 << 20
+	mostBatch  = 128 << 20
+)
 
 // Part is the unfinished folder of an output.
 func Part(out string) string { return filepath.Clean(out) + ".part" }
@@ -256,7 +259,7 @@ func (f *Folder) Done(i int) error {
 	}
 	f.sums[i], f.done[i] = sum, true
 	f.waiting = append(f.waiting, i)
-	if f.bytes += f.places[i].Size; f.bytes < batch {
+	if f.bytes += f.places[i].Size; f.bytes < min(max(f.layout.Bytes/16, leastBatch), mostBatch) {
 		return f.failed
 	}
 	list := f.waiting

@@ -332,7 +332,7 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	read, written := p.Bytes()
 	took := time.Since(began)
 	show.say("%s: %d tensors, %v from %v in %v", o.out, len(p.Tensors), unit.Bytes(written).Rounded(),
-		unit.Bytes(read).Rounded(), took.Round(10*time.Millisecond))
+		unit.Bytes(read).Rounded(), took.Round(time.Millisecond))
 	return nil
 }
 

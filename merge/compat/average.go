@@ -119,7 +119,7 @@ func (j *job) meanCosines(delta [][]float32, row int) []float32 {
 	return j.meanOver(list)
 }
 
-// meanOver is the mean over the list. One column is summed as a row.
+// meanOver is the mean over the list, rounded once. One column is summed as a row.
 func (j *job) meanOver(list [][]float32) []float32 {
 	var out []float32
 	if len(list[0]) == 1 {
@@ -127,9 +127,10 @@ func (j *job) meanOver(list [][]float32) []float32 {
 		for i, x := range list {
 			column[i] = x[0]
 		}
-		out = []float32{j.r(sum(column, j.t))}
+		out = []float32{sum(column, j.t)}
 	} else {
-		out = j.total(list)
+		out = make([]float32, len(list[0]))
+		columns(out, func(i int) []float32 { return list[i] }, len(list))
 	}
 	for k, s := range out {
 		out[k] = j.r(s / float32(len(list)))

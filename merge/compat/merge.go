@@ -86,12 +86,20 @@ func Merge(
 	if len(in) == 1 && p.Optional && (r.alone || m.Name == "nearswap" && p.Base == 0) {
 		return in[0], t, nil
 	}
+	if p.Len() == 0 {
+		return nil, r.result(t), nil
+	}
 	j := &job{Problem: &p, method: m, t: t, in: in, gen: gen}
 	out, err = r.do(j)
+	return out, r.result(t), err
+}
+
+// result is the type of the result for inputs of a type.
+func (r rule) result(t half.DType) half.DType {
 	if r.wide {
-		t = half.F32
+		return half.F32
 	}
-	return out, t, err
+	return t
 }
 
 // checked is the type in which p is computed.

@@ -161,7 +161,7 @@ func (j *job) squareWeights(list [][]float32) []float32 {
 		for e, x := range d {
 			square[e] = j.r(x * x)
 		}
-		w[i] = j.r(j.r(sum(square, j.t)) / float32(len(d)))
+		w[i] = j.r(sum(square, j.t) / float32(len(d)))
 	}
 	s := j.r(sum(w, j.t))
 	for i, x := range w {
@@ -185,10 +185,13 @@ func (j *job) keepVarying(list [][]float32, part float64) {
 		}
 	}
 	keep := max(0, int(float32(varying)*float32(part)))
-	drop := descending(variance)[keep:]
+	mask := make([]float32, len(variance))
+	for _, e := range largest(variance, keep) {
+		mask[e] = 1
+	}
 	for _, d := range list {
-		for _, e := range drop {
-			d[e] *= 0
+		for e, x := range mask {
+			d[e] *= x
 		}
 	}
 }

@@ -26,7 +26,9 @@ type combining struct {
 
 // newCombining is a problem on inputs of a shape, of which one may be the base. Weights
 // are per input.
-func newCombining(method string, shape []int, base int, in [][]float32, global Values, weights ...float64) combining {
+func newCombining(method string, shape []int, base int, in [][]float32, global Values,
+	weights ...float64,
+) combining {
 	c := combining{method, Problem{
 		Name: "model.norm.weight", Shape: shape, Base: base, Global: global, Level: kernel.Portable,
 	}, in}
@@ -299,7 +301,8 @@ func TestCombineMistakes(t *testing.T) {
 		}
 	}
 	two := newCombining("linear", shape, -1, [][]float32{x, y}, nil)
-	if _, err := two.job(); err == nil || !strings.Contains(err.Error(), "m0") || !strings.Contains(err.Error(), "m1") {
+	if _, err := two.job(); err == nil || !strings.Contains(err.Error(), "of m0") ||
+		!strings.Contains(err.Error(), "of m1") {
 		t.Errorf("two weights missing: got %v, want both models named", err)
 	}
 }

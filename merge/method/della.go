@@ -30,6 +30,8 @@ type pruner struct {
 	m, stride     int     // elements of a row and the distance between them
 	first, spread float64 // p of rank 1, and what is added up to rank m
 	single        float64 // p in rows of one element
+	perChance     float64 // ranks by which p rises by 1
+	trust         uint64  // 1 if perChance can be computed with
 	low, high     uint32  // words of 24 bits below low are kept always, from high on never
 }
 
@@ -44,6 +46,9 @@ func newPruner(shape []int, density, epsilon float64) *pruner {
 		for _, d := range shape[2:] {
 			q.stride *= d
 		}
+	}
+	if q.m > 1 && q.spread > 1e-6 {
+		q.perChance, q.trust = float64(q.m-1)/q.spread, 1
 	}
 	a, b := q.chance(1), q.chance(q.m)
 	q.low, q.high = belowChance(min(a, b)), belowChance(max(a, b))
@@ -112,31 +117,26 @@ func orBits(mask, b []uint64, at int) {
 	}
 }
 
-// mostLevels is the number of buckets of a row at most. Bucket 0 is of zeros, and each
-// of the others of equal sign, exponent and first bits of the mantissa; bucket 1 also of
-// what is smaller.
+// mostLevels is the number of buckets of a row at most. The elements of a bucket have
+// the exponent and the first bits of the mantissa in common; bucket 0 is also of all
+// that is smaller.
 const mostLevels = 1 << 12
 
 // rows is what work on a row needs.
 type rows struct {
 	kept   []uint64              // the result: bits
 	before [mostLevels + 1]int32 // elements in lower buckets
-	marked [mostLevels]bool      // buckets in which exact ranks are needed
-	asked  []int32               // elements whose exact rank is needed
-	member []uint64              // elements of marked buckets: key and index
+	odd    [mostLevels]int32
+	marked [mostLevels]bool // buckets in which exact ranks are needed
+	asked  []int32          // elements whose exact rank is needed
+	member []uint64         // elements of marked buckets: key and index
 
 	levels, shift int
-	top           uint32 // the largest key, shifted
+	lowest        int // key of bucket 0, shifted; less than 0 if that cannot be
 }
 
 // bucket is that of a key.
-func (r *rows) bucket(k uint32) int {
-	b := max(int(k>>r.shift)-int(r.top)+r.levels-1, 1)
-	if k == 0 {
-		b = 0
-	}
-	return b
-}
+func (r *rows) bucket(k uint32) int { return max(int(k>>r.shift)-r.lowest, 0) }
 
 // row sets r.kept for one row x with random words w.
 func (q *pruner) row(l kernel.Level, r *rows, x []float32, w []uint32) {
@@ -174,17 +174,24 @@ func (r *rows) scale(l kernel.Level, x []float32) {
 			most = max(most, key(v))
 		}
 	}
-	r.top = most >> r.shift
+	r.lowest = int(most>>r.shift) - r.levels + 1
 }
 
-// tally counts the elements in lower buckets of each one.
+// tally counts the elements in lower buckets of each one. Neighbours are counted apart,
+// for they often fall into one bucket.
 func (r *rows) tally(x []float32) {
 	clear(r.before[:r.levels+1])
-	for _, v := range x {
-		r.before[r.bucket(key(v))+1]++
+	clear(r.odd[:r.levels])
+	i := 0
+	for ; i+2 <= len(x); i += 2 {
+		r.before[r.bucket(key(x[i]))+1]++
+		r.odd[r.bucket(key(x[i+1]))]++
+	}
+	if i < len(x) {
+		r.odd[r.bucket(key(x[i]))]++
 	}
 	for i := range r.levels {
-		r.before[i+1] += r.before[i]
+		r.before[i+1] += r.before[i] + r.odd[i]
 	}
 }
 
@@ -200,22 +207,37 @@ func (q *pruner) classify(r *rows, x []float32, w []uint32) {
 		}
 		for open := below &^ kept; open != 0; open &= open - 1 {
 			j := bits.TrailingZeros64(open)
-			k := key(x[at+j])
-			if k == 0 {
-				continue
-			}
-			b := r.bucket(k)
-			one := q.keeps(w[at+j], int(r.before[b])+1)
-			switch other := q.keeps(w[at+j], int(r.before[b+1])); {
-			case one != other:
-				r.marked[b] = true
-				r.asked = append(r.asked, int32(at+j))
-			case one:
-				kept |= 1 << j
+			b := r.bucket(key(x[at+j]))
+			first, last := int(r.before[b])+1, int(r.before[b+1])
+			t := q.turn(w[at+j])
+			sure := uint64(t-first)>>63&q.trust | uint64(last-t)>>63&q.trust
+			kept |= uint64(t-first) >> 63 & q.trust << j
+			if sure == 0 && x[at+j] != 0 {
+				kept |= q.ask(r, w[at+j], at+j, b) << j
 			}
 		}
 		r.kept[at/64] = kept
 	}
+}
+
+// turn is near the rank from which on an element with a random word is kept: surely at a
+// larger rank, surely not at a smaller one.
+func (q *pruner) turn(w uint32) int {
+	return int(float64((float64(w>>8)*0x1p-24-q.first)*q.perChance)) + 1
+}
+
+// ask is 1 if element i is kept at all ranks of its bucket, and puts it on the list if it
+// depends on the rank.
+func (q *pruner) ask(r *rows, w uint32, i, b int) uint64 {
+	one, other := q.keeps(w, int(r.before[b])+1), q.keeps(w, int(r.before[b+1]))
+	switch {
+	case one != other:
+		r.marked[b] = true
+		r.asked = append(r.asked, int32(i))
+	case one:
+		return 1
+	}
+	return 0
 }
 
 // gather sorts the elements of marked buckets by key and index.
@@ -231,10 +253,10 @@ func (r *rows) gather(x []float32) {
 
 // floor is not above what member has for elements of a bucket, and above those before.
 func (r *rows) floor(b int) uint64 {
-	if b == 1 {
-		return 1 << 32
+	if b == 0 {
+		return 0
 	}
-	return uint64(b-r.levels+1+int(r.top)) << r.shift << 32
+	return uint64(b+r.lowest) << r.shift << 32
 }
 
 // memory is an upper bound of the bytes that one call of keep allocates.

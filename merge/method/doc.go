@@ -7,7 +7,8 @@
 //
 // The types to know: [Method], one of [Methods], says which parameters there are;
 // [Problem] is a tensor to merge; [Job], its computation, which walks over the
-// elements in one or more passes and needs little memory besides.
+// elements in one or more passes and needs little memory besides. A job may be a
+// [Warner] too.
 //
 //	m, _ := method.Find("ties")
 //	job, err := m.New(problem)

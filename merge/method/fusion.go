@@ -104,11 +104,13 @@ func (j *fusionJob) measuring() *Pass {
 func softmax(y []float64, x []float32) {
 	most := x[0]
 	for _, v := range x {
-		most = max(most, v)
+		if !(v <= most) {
+			most = v
+		}
 	}
 	var sum float64
 	for i, v := range x {
-		y[i] = math.Exp(float64(v) - float64(most))
+		y[i] = exp(float64(v) - float64(most))
 		sum += y[i]
 	}
 	for i := range y {
@@ -120,7 +122,7 @@ func softmax(y []float64, x []float32) {
 func divergence(p, q []float64) float64 {
 	var sum float64
 	for i, v := range p {
-		sum += float64(v * math.Log(v/q[i]))
+		sum += float64(v * log(v/q[i]))
 	}
 	return max(sum, 0)
 }

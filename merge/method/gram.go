@@ -51,15 +51,16 @@ func (g gram) norms(n int) []float64 {
 }
 
 // cosine is the dot product of two vectors by the product of their lengths, of which
-// none is taken to be less than least, within [−1, 1]. It is exactly ±1 for
-// vectors that are equal or opposite.
+// none is taken to be less than least, within [−1, 1]. What differs from ±1 by the
+// rounding of float64 is ±1, so that parallel vectors have no angle: a tiny one would
+// be divided by.
 func (g gram) cosine(i, j int, least float64) float64 {
-	a, b := g.at(i, i), g.at(j, j)
-	size := math.Sqrt(a * b)
-	if s := least * least; a < s || b < s {
-		size = max(math.Sqrt(a), least) * max(math.Sqrt(b), least)
+	const rounding = 0x1p-50
+	c := g.at(i, j) / float64(max(g.norm(i), least)*max(g.norm(j), least))
+	if math.Abs(c) > 1-rounding {
+		return math.Copysign(1, c)
 	}
-	return min(max(g.at(i, j)/size, -1), 1)
+	return c
 }
 
 // A solver finds the coefficients of a combination of vectors from their dot
@@ -164,17 +165,19 @@ type gramJob struct {
 	combination
 
 	begun int
-	sums  []gram // of every chunk
+	sums  []float64 // the dot products of every chunk, one after the other
 	coef  []float64
 }
 
 func (j *gramJob) Chunk() int   { return Flat }
 func (j *gramJob) Scratch() int { return j.scratch() }
 
+// pairs is the number of dot products of a chunk.
+func (j *gramJob) pairs() int { return len(j.inputs) * (len(j.inputs) + 1) / 2 }
+
 // Memory is that of the dot products of every chunk.
 func (j *gramJob) Memory() int64 {
-	const header = 24 // of a slice
-	return int64(Chunks(j.p.Len(), Flat)) * int64(8*len(newGram(len(j.inputs)))+header)
+	return 8 * int64(Chunks(j.p.Len(), Flat)) * int64(j.pairs())
 }
 
 func (j *gramJob) Begin() (*Pass, error) {
@@ -182,11 +185,12 @@ func (j *gramJob) Begin() (*Pass, error) {
 	j.begun++
 	switch j.begun {
 	case 1:
-		j.sums = make([]gram, Chunks(j.p.Len(), Flat))
+		pairs := j.pairs()
+		j.sums = make([]float64, Chunks(j.p.Len(), Flat)*pairs)
 		return &Pass{Need: need, Do: func(c *Chunk) error {
-			g := newGram(len(j.inputs))
+			g := newGram(len(j.inputs)) // and not in place: neighbours share a line of the cache
 			j.measure(g, c, 0, c.Len())
-			j.sums[c.Index] = g
+			copy(j.sums[c.Index*pairs:], g)
 			return nil
 		}}, nil
 	case 2:
@@ -208,10 +212,8 @@ func (j *gramJob) solveSum() error {
 		return nil
 	}
 	total := newGram(len(j.inputs))
-	for _, g := range j.sums {
-		for i, x := range g {
-			total[i] += x
-		}
+	for i, x := range j.sums {
+		total[i%len(total)] += x
 	}
 	j.sums = nil
 	j.coef = make([]float64, len(j.inputs))

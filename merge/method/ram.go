@@ -3,7 +3,10 @@
 
 package method
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // ramMethod adds to a base what single models changed, and the mean of what several
 // changed.
@@ -48,6 +51,7 @@ type ramJob struct {
 	p       Problem
 	others  []int
 	epsilon float32
+	limit   int32   // a change has more than these bits, without the sign
 	passes  []*Pass // still to begin
 
 	mutex          sync.Mutex
@@ -63,7 +67,8 @@ func newRAM(name string, p Problem, plus bool) (Job, error) {
 	if len(others) == 0 {
 		return copyOf(p, p.Base), nil
 	}
-	j := &ramJob{p: p, others: others, epsilon: float32(p.Global.orElse("epsilon", 1e-5))}
+	epsilon := float32(p.Global.orElse("epsilon", 1e-5))
+	j := &ramJob{p: p, others: others, epsilon: epsilon, limit: changeLimit(epsilon)}
 	if plus {
 		j.shared, j.unique = make([]int64, len(others)), make([]int64, len(others))
 		j.lambda = make([]float32, len(others))
@@ -74,7 +79,7 @@ func newRAM(name string, p Problem, plus bool) (Job, error) {
 }
 
 func (j *ramJob) Chunk() int    { return Flat }
-func (j *ramJob) Scratch() int  { return 2 * block }
+func (j *ramJob) Scratch() int  { return block }
 func (j *ramJob) Memory() int64 { return int64(20 * len(j.others)) }
 
 func (j *ramJob) Begin() (*Pass, error) {
@@ -93,24 +98,55 @@ func (j *ramJob) Begin() (*Pass, error) {
 	return p, nil
 }
 
+// changeLimit are the bits that those of |x| exceed where |x| > epsilon: bits of numbers
+// without a sign have the order of the numbers. A NaN exceeds every limit, so it stays
+// in the sum.
+func changeLimit(epsilon float32) int32 {
+	if epsilon < 0 {
+		return -1
+	}
+	return int32(math.Float32bits(epsilon) & math.MaxInt32)
+}
+
+// isChange is 1 if x has more bits than the limit, else 0, without a branch: which it is
+// is as good as random.
+func isChange(x float32, limit int32) uint16 {
+	var n uint16
+	if int32(math.Float32bits(x)&math.MaxInt32) > limit {
+		n = 1
+	}
+	return n
+}
+
+// changes counts the models that changed each element of a block. d is scratch.
+func (j *ramJob) changes(changed []uint16, d []float32, b *Chunk) {
+	clear(changed)
+	for _, k := range j.others {
+		j.p.Level.Sub(d, b.In[k], b.In[j.p.Base])
+		for e, x := range d {
+			changed[e] += isChange(x, j.limit)
+		}
+	}
+}
+
 // count adds up what each model changed alone and with others.
 func (j *ramJob) count(c *Chunk) error {
 	shared, unique := make([]int64, len(j.others)), make([]int64, len(j.others))
+	var counts [block]uint16
 	for lo := 0; lo < c.Len(); lo += block {
 		b := c.block(lo)
-		d, changed := b.Scratch[:b.Len()], b.Scratch[block:block+b.Len()]
+		d, changed := b.Scratch[:b.Len()], counts[:b.Len()]
 		j.changes(changed, d, b)
 		for i, k := range j.others {
 			j.p.Level.Sub(d, b.In[k], b.In[j.p.Base])
+			var all, alone int64
 			for e, x := range d {
-				if max(x, -x) > j.epsilon {
-					if changed[e] == 1 {
-						unique[i]++
-					} else {
-						shared[i]++
-					}
-				}
+				n := isChange(x, j.limit)
+				all += int64(n)
+				alone += int64(n & isOne(changed[e]))
 			}
+			unique[i] += alone
+			shared[i] += all - alone
 		}
 	}
 	j.mutex.Lock()
@@ -122,24 +158,21 @@ func (j *ramJob) count(c *Chunk) error {
 	return nil
 }
 
-// changes counts the models that changed each element. d is scratch.
-func (j *ramJob) changes(changed, d []float32, b *Chunk) {
-	clear(changed)
-	for _, k := range j.others {
-		j.p.Level.Sub(d, b.In[k], b.In[j.p.Base])
-		for e, x := range d {
-			if max(x, -x) > j.epsilon {
-				changed[e]++
-			}
-		}
+// isOne is 1 for 1, else 0.
+func isOne(n uint16) uint16 {
+	var one uint16
+	if n == 1 {
+		one = 1
 	}
+	return one
 }
 
 // write makes the output.
 func (j *ramJob) write(c *Chunk) error {
+	var counts [block]uint16
 	for lo := 0; lo < c.Len(); lo += block {
 		b := c.block(lo)
-		d, changed := b.Scratch[:b.Len()], b.Scratch[block:block+b.Len()]
+		d, changed := b.Scratch[:b.Len()], counts[:b.Len()]
 		j.changes(changed, d, b)
 		clear(b.Out)
 		for i, k := range j.others {
@@ -148,7 +181,7 @@ func (j *ramJob) write(c *Chunk) error {
 			if j.lambda != nil {
 				alone = j.lambda[i]
 			}
-			addChange(b.Out, d, changed, j.epsilon, alone)
+			addChange(b.Out, d, changed, j.limit, alone)
 		}
 		j.p.Level.Add(b.Out, b.In[j.p.Base], b.Out)
 	}
@@ -156,19 +189,16 @@ func (j *ramJob) write(c *Chunk) error {
 }
 
 // addChange adds the part of a model, whose differences are d, to sums y: what it
-// changed alone times a factor, and its share of what several changed. NaN are changes
-// of nobody in the count, but stay NaN.
-func addChange(y, d, changed []float32, epsilon, alone float32) {
+// changed alone times a factor, and its share of what several changed.
+//
+//	y = y + d·alone where changed is 1, y + d/changed elsewhere; d = 0 where no change
+func addChange(y, d []float32, changed []uint16, limit int32, alone float32) {
 	d, changed = d[:len(y)], changed[:len(y)]
+	factor := [2]float32{1, alone}
 	for e, x := range d {
-		switch {
-		case x != x:
-			y[e] = x
-		case max(x, -x) <= epsilon:
-		case changed[e] == 1:
-			y[e] += float32(x * alone)
-		default:
-			y[e] += x / changed[e]
-		}
+		n := changed[e]
+		keep := -uint32(isChange(x, limit))
+		x = math.Float32frombits(math.Float32bits(x) & keep)
+		y[e] += float32(x*factor[isOne(n)]) / float32(max(n, 1))
 	}
 }

@@ -41,6 +41,7 @@ type sceJob struct {
 	topk    float64
 	window  *window     // of variances, if elements are selected
 	counts  []int       // elements of a chunk with a variance
+	mask    []uint64    // of elements selected, from the first of each chunk on
 	none    bool        // no element is selected
 	squares [][]float64 // Σ Δ² of each chunk, by model
 	q       []float32
@@ -58,6 +59,7 @@ func newSCE(p Problem) (Job, error) {
 	if j.topk < 1 {
 		j.window = newWindow(n, Flat, 0, 0)
 		j.counts = make([]int, Chunks(n, Flat))
+		j.mask = make([]uint64, Chunks(n, Flat)*(Flat/64))
 	}
 	j.squares = make([][]float64, Chunks(n, Flat))
 	j.stages = stages{once(j.counting), j.selecting, once(j.weighing), once(j.writing)}
@@ -72,7 +74,7 @@ func (j *sceJob) Scratch() int { return 2 * Flat }
 
 // Memory is that of [Job].
 func (j *sceJob) Memory() int64 {
-	n := int64(8*len(j.counts) + (24+8*len(j.others))*len(j.squares))
+	n := int64(8*len(j.counts) + 8*len(j.mask) + (24+8*len(j.others))*len(j.squares))
 	if j.window != nil && j.window.rank != nil {
 		n += j.window.rank.memory(1)
 	}
@@ -101,6 +103,10 @@ func (j *sceJob) counting() *Pass {
 // variances sets v to those of elements lo, lo+1, … of a chunk.
 func (j *sceJob) variances(v []float32, c *Chunk, lo int) {
 	base := c.In[j.p.Base][lo:]
+	if len(j.others) == 2 { // (Δ_1−Δ_2)²/4
+		pairVariances(v, c.In[j.others[0]][lo:], c.In[j.others[1]][lo:], base)
+		return
+	}
 	count := float64(len(j.others))
 	for i := range v {
 		b := base[i]
@@ -114,6 +120,15 @@ func (j *sceJob) variances(v []float32, c *Chunk, lo int) {
 			square += float64(d * d)
 		}
 		v[i] = float32(square / count)
+	}
+}
+
+// pairVariances is v[i] = ((x[i]−b[i]) − (y[i]−b[i]))²/4.
+func pairVariances(v, x, y, b []float32) {
+	x, y, b = x[:len(v)], y[:len(v)], b[:len(v)]
+	for i := range v {
+		d := float64(x[i]-b[i]) - float64(y[i]-b[i])
+		v[i] = float32(d * d / 4)
 	}
 }
 
@@ -142,9 +157,6 @@ func (j *sceJob) selecting() *Pass {
 
 // view is the window of variances in a chunk.
 func (j *sceJob) view(c *Chunk) view {
-	if j.window == nil {
-		return view{}
-	}
 	return j.window.view(c.Index, c.Len(), func(i int) float32 {
 		var v [1]float32
 		j.variances(v[:], c, i)
@@ -152,45 +164,47 @@ func (j *sceJob) view(c *Chunk) view {
 	})
 }
 
-// selected sets v to variances of elements of a chunk from lo on, and to 0 where none
-// is selected; it is nil if all are.
-func (j *sceJob) selected(v []float32, c *Chunk, lo int, w view) []float32 {
-	if j.window == nil {
-		return nil
-	}
-	j.variances(v, c, lo)
-	w.keep(j.p.Level, v, lo)
-	return v
-}
-
-// change sets d to Δ_i of elements of a chunk from lo on, where v is not 0.
-func (j *sceJob) change(d []float32, c *Chunk, k, lo int, v []float32) {
+// change sets d to Δ_i of elements of a chunk from lo on, a multiple of 64, with 0 for
+// what is not selected.
+func (j *sceJob) change(d []float32, c *Chunk, k, lo int) {
 	hi := lo + len(d)
 	j.p.Level.Sub(d, c.In[k][lo:hi], c.In[j.p.Base][lo:hi])
-	for i, x := range v {
-		if x == 0 {
-			d[i] = 0
-		}
+	if j.mask != nil {
+		j.p.Level.KeepBits(d, d, j.bits(c)[lo/64:])
 	}
 }
 
-// weighing is the pass that sums up squares.
+// bits is the mask of a chunk.
+func (j *sceJob) bits(c *Chunk) []uint64 { return j.mask[c.Index*(Flat/64):] }
+
+// weighing is the pass that makes the mask and sums up squares.
 func (j *sceJob) weighing() *Pass {
 	if j.none {
 		return nil
 	}
 	return &Pass{Do: func(c *Chunk) error {
-		n := c.Len()
-		d := c.Scratch[Flat:][:n]
-		v := j.selected(c.Scratch[:n], c, 0, j.view(c))
+		d := c.Scratch[:c.Len()]
+		if j.window != nil {
+			v := j.view(c)
+			j.variances(d, c, 0)
+			v.keep(j.p.Level, d, 0)
+			setBits(j.bits(c), d)
+		}
 		sums := make([]float64, len(j.others))
 		for m, k := range j.others {
-			j.change(d, c, k, 0, v)
+			j.change(d, c, k, 0)
 			sums[m] = j.p.Level.Dot64(d, d)
 		}
 		j.squares[c.Index] = sums
 		return nil
 	}}
+}
+
+// setBits sets bit i of mask, which is of zeros, where x[i] is not 0.
+func setBits(mask []uint64, x []float32) {
+	for i, v := range x {
+		mask[i/64] |= (uint64(key(v)) + largestKey) >> 31 << (i % 64)
+	}
 }
 
 // weigh computes q.
@@ -223,24 +237,22 @@ func (j *sceJob) writing() *Pass {
 	}
 	j.weigh()
 	return &Pass{Writes: true, Do: func(c *Chunk) error {
-		w := j.view(c)
 		for lo := 0; lo < c.Len(); lo += block {
-			j.write(c, lo, min(lo+block, c.Len()), w)
+			j.write(c, lo, min(lo+block, c.Len()))
 		}
 		return nil
 	}}
 }
 
 // write computes elements lo to hi of a chunk.
-func (j *sceJob) write(c *Chunk, lo, hi int, w view) {
+func (j *sceJob) write(c *Chunk, lo, hi int) {
 	l, n := j.p.Level, hi-lo
 	s := c.Scratch
 	votes := newVotes(s[:5*block], n)
 	d, sum, y := s[5*block:][:n], s[6*block:][:n], c.Out[lo:hi]
-	v := j.selected(s[7*block:][:n], c, lo, w)
 	clear(sum)
 	for m, k := range j.others {
-		j.change(d, c, k, lo, v)
+		j.change(d, c, k, lo)
 		l.AddInto(sum, d)
 		l.Vote(votes, d, j.q[m])
 	}

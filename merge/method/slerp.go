@@ -38,10 +38,12 @@ func newSlerp(p Problem) (Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return combination{p: p, inputs: []int{p.Base, others[0]}, base: -1, solve: func(coef []float64, g gram) error {
+	two := combination{p: p, inputs: []int{p.Base, others[0]}, base: -1}
+	two.solve = func(coef []float64, g gram) error {
 		slerp(coef, g, t)
 		return nil
-	}}.overTensor(), nil
+	}
+	return two.overTensor(), nil
 }
 
 // slerp solves [slerpMethod] for vectors 0 and 1.

@@ -6,8 +6,8 @@ python combine.py > combine.txt    (mergekit 0.1.5, torch 2.15 for the CPU)
 
 A case is a line "case METHOD exact|near BASE SHAPE", a line per parameter
 ("global NAME VALUE", "input NAME VALUE…"), a line "in" per tensor and a line "out",
-numbers as the bits of a float32. The result of linear is that of torch's own
-multiplication, addition and division: mergekit's may be fused.
+numbers as the bits of a float32. The exact results of linear are those of torch's own
+multiplication, addition and division: mergekit's are fused where the processor can.
 """
 import torch
 
@@ -48,7 +48,7 @@ def reference(name, kind, tensors, base, shared=None, each=None):
     group = TensorGroup.from_tensors(tensors, base_index=base)
     parameters = dict(shared)
     for k, v in each.items():
-        ids = [e.id for e in group.entries if name == "passthrough" or not e.is_base]
+        ids = [e.id for e in group.entries if name in ("linear", "passthrough") or not e.is_base]
         parameters[k] = PerInputValues([(i, float(v[i])) for i in ids])
     (out,) = merge_methods.get(name)((group,), parameters=parameters)
     show(name, kind, -1 if base is None else base, tensors, shared, each, out)
@@ -68,6 +68,7 @@ linear(models(1, (4, 8), 0.1), [0.3, 0.7], True)
 linear(models(2, (3, 7), 1.0), [0.1, 0.25, 0.4], True)
 linear(models(3, (31,), 1.0), [1.3, -0.7, 0.2, 0.9], True)
 linear(models(2, (3, 7), 1.0), [0.1, -0.25, 0.4], False)
+reference("linear", "near", models(2, (6, 7), 1.0), None, {}, {"weight": [0.1, 0.25, 0.4]})
 for t in (0.0371, 1e-4, 2.0):
     reference("nearswap", "exact", models(1, (5, 9), 0.05), 0, {"t": t})
 for n in (1, 2, 4):
@@ -84,7 +85,8 @@ for flatten, wise, shape in shapes:
     reference("nuslerp", "near", models(1, shape, 0.5), None, shared, {"weight": [0.3, 0.7]})
 reference("multislerp", "near", models(2, (6, 5), 0.5), 0, {}, {"weight": [0, 0.3, 0.7]})
 reference("multislerp", "near", models(2, (6, 5), 0.5), None, {}, {"weight": [0.2, 0.3, 0.7]})
-reference("multislerp", "near", models(2, (6, 5), 0.5), None, {"normalize_weights": False}, {"weight": [0.2, 0.3, 0.7]})
+shared = {"normalize_weights": False}
+reference("multislerp", "near", models(2, (6, 5), 0.5), None, shared, {"weight": [0.2, 0.3, 0.7]})
 for n, spread in ((1, 0.5), (2, 0.01), (3, 3.0)):
     reference("karcher", "near", models(n, (6, 5), spread), None, {"max_iter": 5})
 for n in (2, 3):
