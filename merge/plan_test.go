@@ -561,7 +561,7 @@ func TestTypes(t *testing.T) {
 		return m
 	}
 	w := newWorld(t, map[string]*tiny{
-		"bf16": typed(half.BF16), "f16": typed(half.F16), "f32": typed(half.F32), "i64": typed(half.I64), "i64 too": typed(half.I64),
+		"bf16": typed(half.BF16), "f16": typed(half.F16), "f16 too": typed(half.F16), "f32": typed(half.F32), "i64": typed(half.I64), "i64 too": typed(half.I64),
 	})
 	for _, tt := range []struct {
 		config string
@@ -572,12 +572,13 @@ func TestTypes(t *testing.T) {
 		{"merge_method: karcher\nmodels: [{model: bf16}]\n", false, half.BF16},
 		{"merge_method: karcher\nmodels: [{model: bf16}, {model: f16}]\nout_dtype: torch.float16\n", false, half.F16},
 		{"merge_method: karcher\nmodels: [{model: bf16}, {model: f32}]\ndtype: bfloat16\n", false, half.BF16},
-		{"merge_method: slerp\nmodels: [{model: bf16}, {model: f32}]\nbase_model: bf16\nparameters: {t: 1}\n", false, half.BF16},
+		{"merge_method: slerp\nmodels: [{model: bf16}, {model: f32}]\nbase_model: bf16\nparameters: {t: 1}\n", false, half.F32},
 		{"merge_method: slerp\nmodels: [{model: bf16}, {model: f32}]\nbase_model: f32\nparameters: {t: 1}\n", false, half.F32},
-		{"merge_method: ties\nmodels: [{model: f32}]\nbase_model: f16\nparameters: {weight: 1}\n", false, half.F16},
+		{"merge_method: ties\nmodels: [{model: f32}]\nbase_model: f16\nparameters: {weight: 1}\n", false, half.F32},
 		{"merge_method: sce\nmodels: [{model: f32}]\nbase_model: f16\n", false, half.F32},
-		{"merge_method: arcee_fusion\nmodels: [{model: f32}]\nbase_model: bf16\n", false, half.BF16},
-		{"merge_method: arcee_fusion\nmodels: [{model: f32}]\nbase_model: bf16\n", true, half.F32},
+		{"merge_method: arcee_fusion\nmodels: [{model: f32}]\nbase_model: bf16\n", false, half.F32},
+		{"merge_method: arcee_fusion\nmodels: [{model: f16}]\nbase_model: f16 too\n", false, half.F16},
+		{"merge_method: arcee_fusion\nmodels: [{model: f16}]\nbase_model: f16 too\n", true, half.F32},
 		{"merge_method: karcher\nmodels: [{model: i64}, {model: i64 too}]\ndtype: bfloat16\n", false, half.I64},
 	} {
 		w.options.Compat = tt.compat
