@@ -71,29 +71,18 @@ func (pl *planner) types(t *Tensor) bool {
 }
 
 // result is the type that a method gives a tensor if the configuration does not
-// say: for differences from a base and spherical interpolation that of the base,
-// else what all types promote to. mergekit makes float32 of two methods by a mask.
+// say: what the types of all inputs promote to, for mergekit promotes them before it
+// computes. It makes float32 of two methods by a mask.
 func (pl *planner) result(t *Tensor) half.DType {
-	var types []half.DType
-	for i, in := range t.Inputs {
-		if t.HasCast {
-			in.DType = t.Cast
-		}
-		if i == t.Base {
-			types = slices.Insert(types, 0, in.DType)
-		} else {
-			types = append(types, in.DType)
-		}
+	if pl.o.Compat && (pl.m.Name == "arcee_fusion" || pl.m.Name == "ramplus_tl") {
+		return half.F32
 	}
-	switch pl.m.Name {
-	case "slerp", "task_arithmetic", "ties", "dare_linear", "dare_ties", "breadcrumbs", "breadcrumbs_ties",
-		"della", "della_linear":
-		return types[0]
-	case "arcee_fusion", "ramplus_tl":
-		if pl.o.Compat {
-			return half.F32
-		}
-		return types[0]
+	if t.HasCast {
+		return t.Cast
+	}
+	var types []half.DType
+	for _, in := range t.Inputs {
+		types = append(types, in.DType)
 	}
 	return method.Promote(types)
 }

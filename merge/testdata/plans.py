@@ -25,7 +25,7 @@ from mergekit.merge import _model_out_config
 from mergekit.options import MergeOptions
 from mergekit.plan import MergePlanner
 
-D, V = 4, 6
+D, V = 16, 6
 
 
 def llama(layers, head=True, extra=()):
