@@ -160,11 +160,11 @@ func (j *job) masked(delta, mask []float32, t half.DType) []float32 {
 	if !j.on("rescale") {
 		return mask
 	}
-	before := round(sum(sizes, t), t)
+	before := round(sum(sizes, t, j.buffer()), t)
 	for e, x := range mask {
 		sizes[e] = abs(x)
 	}
-	after, least := round(sum(sizes, t), t), round(1e-7, t)
+	after, least := round(sum(sizes, t, j.buffer()), t), round(1e-7, t)
 	if before < least || after < least {
 		return mask
 	}
