@@ -24,7 +24,9 @@ var (
 )
 
 // small is a merge of tensors [2, 4], the first of which is the base if base is 0.
-func small(name string, base int, global method.Values, per map[string][]float64, in ...[]float32) ([]float32, error) {
+func small(
+	name string, base int, global method.Values, per map[string][]float64, in ...[]float32,
+) ([]float32, error) {
 	types := slices.Repeat([]half.DType{half.F32}, len(in))
 	r := row{Method: name, Set: "x", Base: base, Global: global, Per: per, Inputs: make([]int, len(in))}
 	out, _, err := Merge(&method.Method{Name: name}, r.problem([]int{2, 4}), types, in, NewTwister(42))
@@ -47,32 +49,213 @@ func TestVectors(t *testing.T) {
 		per    map[string][]float64
 		want   []float64
 	}{
-		{"linear", -1, two, method.Values{"normalize": 1}, w37, []float64{.43125, -1.425, .41875, 1.875, .85, -.621875, -2.41875, .06875}},
-		{"linear", -1, two, nil, map[string][]float64{"weight": {1, .5}}, []float64{1.09375, -2, .59375, 2.125, 2.375, -.984375, -3.59375, .171875}},
-		{"slerp", 0, [][]float32{tensorB, tensor2}, method.Values{"t": .35}, nil, []float64{.397680546, -1.19906967, .322195671, 2.12900029, 1.08090037, -.70866209, -2.19628505, .0938130728}},
-		{"nuslerp", -1, two, method.Values{"nuslerp_flatten": 1}, w37, []float64{.458343411, -1.49461246, .439280694, 1.96034566, .906105822, -.653630541, -2.53936323, .0730385086}},
-		{"nuslerp", -1, two, nil, w37, []float64{.449643673, -1.47231608, .432704587, 1.93303277, .900396669, -.650409582, -2.52713364, .0726024022}},
-		{"nuslerp", -1, two, method.Values{"nuslerp_row_wise": 1}, w37, []float64{.434141159, -1.42732113, .418768995, 1.87857859, .855983674, -.622933086, -2.41886156, .0689289678}},
-		{"nuslerp", 0, three, method.Values{"nuslerp_flatten": 1}, w37, []float64{.478257004, -1.73200177, .545251051, 1.61898698, .583012566, -.531624639, -2.74425348, .0396256334}},
-		{"multislerp", -1, two, method.Values{"normalize_weights": 1, "eps": 1e-8}, w37, []float64{.446449204, -1.49768925, .440026501, 1.97769442, .87690694, -.652044018, -2.53936053, .0712077309}},
-		{"multislerp", 0, three, method.Values{"normalize_weights": 1, "eps": 1e-8}, w37, []float64{.401046671, -1.6874264, .523531957, 1.77681919, .474304449, -.543052777, -2.68023338, .035475189}},
-		{"karcher", -1, [][]float32{tensor1, tensor2, tensorB}, method.Values{"max_iter": 10, "tol": 1e-5}, nil, []float64{.581808897, -1.30301301, .368333775, 1.84423809, 1.38621144, -.709383447, -2.36911397, .108679836}},
-		{"task_arithmetic", 0, three, method.Values{"lambda": .7}, w64, []float64{.6225, -1.245, .355, 1.65, 1.465, -.68, -2.28, .111875}},
-		{"ties", 0, three, method.Values{"lambda": 1, "normalize": 1}, half64, []float64{1, -1.5, .25, 1, .25, -.75, -2.4, .125}},
-		{"ties", 0, three, method.Values{"lambda": 1}, half64, []float64{.8, -1.2, .25, 1.4, 1, -.75, -2.4, .125}},
-		{"breadcrumbs", 0, three, method.Values{"lambda": 1}, crumbs, []float64{.675, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125}},
-		{"breadcrumbs_ties", 0, three, method.Values{"lambda": 1}, crumbs, []float64{.8, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125}},
-		{"dare_linear", 0, three, method.Values{"lambda": 1, "rescale": 1}, half64, []float64{.5, -2.07368421, .435625, 2, 2.61375, -.75, -2.556875, -.0763157895}},
-		{"dare_ties", 0, three, method.Values{"lambda": 1, "rescale": 1}, half64, []float64{.5, -2.07368421, .435625, 2, 2.61375, -.75, -2.556875, -.0763157895}},
-		{"model_stock", 0, three, nil, nil, []float64{.326582988, -.306331953, -.039028353, 2.69366805, 1.96244536, -.952319847, -1.24852628, .182805671}},
-		{"model_stock", 0, three, method.Values{"filter_wise": 1}, nil, []float64{.405444556, -.621778225, .0924075935, 2.37822178, 2.56993025, -1.21809448, -.261363346, .258741281}},
-		{"sce", 0, three, method.Values{"select_topk": 1}, nil, []float64{1, -1.38074811, .407687028, 1, .25, -.638469458, -2.40768703, .03125}},
-		{"sce", 0, three, method.Values{"select_topk": .5}, nil, []float64{1, -1.37817259, .25, 1, .25, -.75, -2, .125}},
-		{"ram", 0, three, method.Values{"epsilon": .1}, nil, []float64{.59375, -1.375, .40625, 1.625, 1.25, -.59375, -2.40625, .125}},
-		{"ramplus_tl", 0, three, method.Values{"epsilon": .1, "r": .1, "alpha": .2}, nil, []float64{.59375, -1.375, .40625, 1.625, 1.25, -.590625, -2.40625, .125}},
-		{"nearswap", 0, [][]float32{tensorB, tensor1}, method.Values{"t": .1}, nil, []float64{.6, -1.1, .35, 1.9, 1.6, -.6875, -2.1, .15625}},
-		{"arcee_fusion", 0, [][]float32{tensorB, tensor1}, nil, nil, []float64{1, -1, .25, 1, 1.5, -.75, -2, .125}},
-		{"passthrough", -1, [][]float32{tensor1}, nil, map[string][]float64{"scale": {.5}}, []float64{.5, -.625, .1875, .5, 1.125, -.34375, -1.1875, .078125}},
+		{
+			"linear", -1, two,
+			method.Values{"normalize": 1},
+			w37,
+			[]float64{
+				.43125, -1.425, .41875, 1.875, .85, -.621875, -2.41875, .06875,
+			},
+		},
+		{
+			"linear", -1, two, nil,
+			map[string][]float64{"weight": {1, .5}},
+			[]float64{
+				1.09375, -2, .59375, 2.125, 2.375, -.984375, -3.59375, .171875,
+			},
+		},
+		{
+			"slerp", 0,
+			[][]float32{tensorB, tensor2},
+			method.Values{"t": .35},
+			nil,
+			[]float64{
+				.397680546, -1.19906967, .322195671, 2.12900029, 1.08090037, -.70866209, -2.19628505, .0938130728,
+			},
+		},
+		{
+			"nuslerp", -1, two,
+			method.Values{"nuslerp_flatten": 1},
+			w37,
+			[]float64{
+				.458343411, -1.49461246, .439280694, 1.96034566, .906105822, -.653630541, -2.53936323, .0730385086,
+			},
+		},
+		{
+			"nuslerp", -1, two, nil, w37,
+			[]float64{
+				.449643673, -1.47231608, .432704587, 1.93303277, .900396669, -.650409582, -2.52713364, .0726024022,
+			},
+		},
+		{
+			"nuslerp", -1, two,
+			method.Values{"nuslerp_row_wise": 1},
+			w37,
+			[]float64{
+				.434141159, -1.42732113, .418768995, 1.87857859, .855983674, -.622933086, -2.41886156, .0689289678,
+			},
+		},
+		{
+			"nuslerp", 0, three,
+			method.Values{"nuslerp_flatten": 1},
+			w37,
+			[]float64{
+				.478257004, -1.73200177, .545251051, 1.61898698, .583012566, -.531624639, -2.74425348, .0396256334,
+			},
+		},
+		{
+			"multislerp", -1, two,
+			method.Values{"normalize_weights": 1, "eps": 1e-8},
+			w37,
+			[]float64{
+				.446449204, -1.49768925, .440026501, 1.97769442, .87690694, -.652044018, -2.53936053, .0712077309,
+			},
+		},
+		{
+			"multislerp", 0, three,
+			method.Values{"normalize_weights": 1, "eps": 1e-8},
+			w37,
+			[]float64{
+				.401046671, -1.6874264, .523531957, 1.77681919, .474304449, -.543052777, -2.68023338, .035475189,
+			},
+		},
+		{
+			"karcher", -1,
+			[][]float32{tensor1, tensor2, tensorB},
+			method.Values{"max_iter": 10, "tol": 1e-5},
+			nil,
+			[]float64{
+				.581808897, -1.30301301, .368333775, 1.84423809, 1.38621144, -.709383447, -2.36911397, .108679836,
+			},
+		},
+		{
+			"task_arithmetic", 0, three,
+			method.Values{"lambda": .7},
+			w64,
+			[]float64{
+				.6225, -1.245, .355, 1.65, 1.465, -.68, -2.28, .111875,
+			},
+		},
+		{
+			"ties", 0, three,
+			method.Values{"lambda": 1, "normalize": 1},
+			half64,
+			[]float64{
+				1, -1.5, .25, 1, .25, -.75, -2.4, .125,
+			},
+		},
+		{
+			"ties", 0, three,
+			method.Values{"lambda": 1},
+			half64,
+			[]float64{
+				.8, -1.2, .25, 1.4, 1, -.75, -2.4, .125,
+			},
+		},
+		{
+			"breadcrumbs", 0, three,
+			method.Values{"lambda": 1},
+			crumbs,
+			[]float64{
+				.675, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125,
+			},
+		},
+		{
+			"breadcrumbs_ties", 0, three,
+			method.Values{"lambda": 1},
+			crumbs,
+			[]float64{
+				.8, -1.35, .25, 2.1, 1.95, -.75, -2.4, .125,
+			},
+		},
+		{
+			"dare_linear", 0, three,
+			method.Values{"lambda": 1, "rescale": 1},
+			half64,
+			[]float64{
+				.5, -2.07368421, .435625, 2, 2.61375, -.75, -2.556875, -.0763157895,
+			},
+		},
+		{
+			"dare_ties", 0, three,
+			method.Values{"lambda": 1, "rescale": 1},
+			half64,
+			[]float64{
+				.5, -2.07368421, .435625, 2, 2.61375, -.75, -2.556875, -.0763157895,
+			},
+		},
+		{
+			"model_stock", 0, three, nil, nil,
+			[]float64{
+				.326582988, -.306331953, -.039028353, 2.69366805, 1.96244536, -.952319847, -1.24852628, .182805671,
+			},
+		},
+		{
+			"model_stock", 0, three,
+			method.Values{"filter_wise": 1},
+			nil,
+			[]float64{
+				.405444556, -.621778225, .0924075935, 2.37822178, 2.56993025, -1.21809448, -.261363346, .258741281,
+			},
+		},
+		{
+			"sce", 0, three,
+			method.Values{"select_topk": 1},
+			nil,
+			[]float64{
+				1, -1.38074811, .407687028, 1, .25, -.638469458, -2.40768703, .03125,
+			},
+		},
+		{
+			"sce", 0, three,
+			method.Values{"select_topk": .5},
+			nil,
+			[]float64{
+				1, -1.37817259, .25, 1, .25, -.75, -2, .125,
+			},
+		},
+		{
+			"ram", 0, three,
+			method.Values{"epsilon": .1},
+			nil,
+			[]float64{
+				.59375, -1.375, .40625, 1.625, 1.25, -.59375, -2.40625, .125,
+			},
+		},
+		{
+			"ramplus_tl", 0, three,
+			method.Values{"epsilon": .1, "r": .1, "alpha": .2},
+			nil,
+			[]float64{
+				.59375, -1.375, .40625, 1.625, 1.25, -.590625, -2.40625, .125,
+			},
+		},
+		{
+			"nearswap", 0,
+			[][]float32{tensorB, tensor1},
+			method.Values{"t": .1},
+			nil,
+			[]float64{
+				.6, -1.1, .35, 1.9, 1.6, -.6875, -2.1, .15625,
+			},
+		},
+		{
+			"arcee_fusion", 0,
+			[][]float32{tensorB, tensor1},
+			nil, nil,
+			[]float64{
+				1, -1, .25, 1, 1.5, -.75, -2, .125,
+			},
+		},
+		{
+			"passthrough", -1,
+			[][]float32{tensor1},
+			nil,
+			map[string][]float64{"scale": {.5}},
+			[]float64{
+				.5, -.625, .1875, .5, 1.125, -.34375, -1.1875, .078125,
+			},
+		},
 	} {
 		got, err := small(c.name, c.base, c.global, c.per, c.in...)
 		if err != nil {
