@@ -177,7 +177,8 @@ func (j *job) r(x float32) float32 { return round(x, j.t) }
 // r64 rounds a number of a configuration: to float32, then to the type of the inputs.
 func (j *job) r64(x float64) float32 { return round(float32(x), j.t) }
 
-// round is the nearest number of type t, ties to even.
+// round is the nearest number of type t, ties to even. The conversion keeps a
+// compiler from fusing the operation before with the one after.
 func round(x float32, t half.DType) float32 {
 	switch t {
 	case half.BF16:
@@ -185,7 +186,7 @@ func round(x float32, t half.DType) float32 {
 	case half.F16:
 		return half.FromF16(half.ToF16(x))
 	}
-	return x
+	return float32(x)
 }
 
 // weights are the weights of inputs as a tensor of the working type.
