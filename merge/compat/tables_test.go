@@ -176,8 +176,8 @@ func TestTables(t *testing.T) {
 	for _, key := range slices.Sorted(maps.Keys(count)) {
 		c := count[key]
 		near := float64(c.equal+c.one) / float64(c.elements)
-		t.Logf("%s %3d cases %6d elements: equal %.5f, within one place %.5f, worst %.1e of the largest, cases that differ %d",
-			key, c.cases, c.elements, float64(c.equal)/float64(c.elements), near, c.worst, c.wrong)
+		t.Logf("%s %3d cases %6d elements: equal %.5f, within one place %.5f, worst %.1e of the largest, "+
+			"cases that differ %d", key, c.cases, c.elements, float64(c.equal)/float64(c.elements), near, c.worst, c.wrong)
 		if near < 0.999 && c.worst > 1e-6 {
 			t.Errorf("%s: got %.5f of the elements within one place and %.1e of the largest, want 0.999 or 1e-6",
 				key, near, c.worst)
