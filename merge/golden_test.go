@@ -51,8 +51,8 @@ var goldenBounds = map[string][2]float64{
 	"nuslerp":       {6, 12},
 	"multislerp":    {8, 0},
 	"karcher":       {5, 3},
-	"model_stock":   {12, 18},
-	"sce":           {4, 300},
+	"model_stock":   {12, 0},
+	"sce":           {4, 0},
 	"ties-plain":    {4, 0},
 	"breadcrumbs_t": {6, 0},
 }
