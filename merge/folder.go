@@ -69,7 +69,8 @@ func Part(out string) string { return filepath.Clean(out) + ".part" }
 
 // NewFolder makes the unfinished folder of an output, or opens the one that an
 // earlier attempt with the same identity left, if resume is set. There must be room
-// on the disk for the rest. An output that exists is not replaced.
+// on the disk for the rest. An output that exists is not replaced. A refusal leaves no
+// folder where nothing was done.
 func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []byte, resume bool) (_ *Folder, err error) {
 	f := &Folder{out: filepath.Clean(out), part: Part(out), layout: layout, files: map[string]*file{}}
 	if _, err := os.Lstat(f.out); err == nil {
@@ -82,19 +83,30 @@ func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []by
 	if f.unlock, err = blob.Lock(f.part); err != nil {
 		return nil, err
 	}
+	begun := false
 	defer func() {
-		if err != nil {
-			f.Close()
+		if err == nil {
+			return
+		}
+		f.Close()
+		if !resume || !begun {
+			_ = os.RemoveAll(f.part) // nothing is done in it
 		}
 	}()
 	old, err := os.ReadFile(filepath.Join(f.part, identityName))
-	begun := err == nil
+	begun = err == nil
 	if resume && begun && string(old) != string(identity) {
 		return nil, fault.Statef("merge: %s: it was begun with another configuration, other models or options: %s",
 			f.part, difference(string(old), string(identity)))
 	}
 	if !resume || !begun {
-		if err := f.empty(identity); err != nil {
+		if err := f.empty(); err != nil {
+			return nil, fault.Machinef("merge: %w", err)
+		}
+		if err := f.enough(); err != nil {
+			return nil, err
+		}
+		if err := f.create(identity); err != nil {
 			return nil, fault.Machinef("merge: %w", err)
 		}
 	}
@@ -124,8 +136,8 @@ func difference(a, b string) string {
 	return "one has more lines"
 }
 
-// empty removes what another attempt left, and writes the identity.
-func (f *Folder) empty(identity []byte) error {
+// empty removes what another attempt left.
+func (f *Folder) empty() error {
 	es, err := os.ReadDir(f.part)
 	if err != nil {
 		return err
@@ -137,6 +149,11 @@ func (f *Folder) empty(identity []byte) error {
 			}
 		}
 	}
+	return nil
+}
+
+// create makes the files with their headers and sizes, and writes the identity.
+func (f *Folder) create(identity []byte) error {
 	for _, p := range f.layout.Files {
 		w, err := os.Create(filepath.Join(f.part, p.Name))
 		if err != nil {

@@ -63,7 +63,8 @@ type planner struct {
 	slices []part            // of the output
 	build  builder
 	arch   *architecture
-	layers []int // of each model
+	layers []int               // of each model
+	lacks  map[string][]string // required parameters that tensors of the output lack
 	bad    problems
 	warned problems
 }

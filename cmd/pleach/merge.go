@@ -291,6 +291,9 @@ func (o *merging) run(c *cobra.Command) error {
 // write merges into OUT.
 func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	began := time.Now()
+	if err := p.Fits(o.limits); err != nil {
+		return err
+	}
 	known := len(p.Warnings)
 	if err := p.Tie(ctx, o.limits); err != nil {
 		return stopped(ctx, err)

@@ -67,10 +67,7 @@ func textOnly(t *testing.T, rows string) string {
 // TestMergedLogits scores merges with the tokenizer that they got, and compares with
 // transformers, which had the same merges made in PyTorch.
 func TestMergedLogits(t *testing.T) {
-	dir, err := filepath.Abs(filepath.Join("..", "..", "merge", "testdata", "logits"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := filepath.Join(mergeTestdata(), "logits")
 	cases, err := os.ReadDir(filepath.Join(dir, "cases"))
 	if err != nil || len(cases) < 8 {
 		t.Fatalf("got %d cases and error %v, want 8 or more", len(cases), err)
@@ -98,10 +95,7 @@ func TestMergedLogits(t *testing.T) {
 
 // TestMergedFiles checks that a merge keeps what a model needs besides its weights.
 func TestMergedFiles(t *testing.T) {
-	dir, err := filepath.Abs(filepath.Join("..", "..", "merge", "testdata", "logits"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := filepath.Join(mergeTestdata(), "logits")
 	for name, donor := range map[string]string{"slerp-bf16": "a-bf16", "ties-f32": "base-f32", "stack-f32": "a-f32"} {
 		out := mergedIn(t, dir, filepath.Join(dir, "cases", name, "config.yml"))
 		for _, file := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json"} {
