@@ -301,6 +301,12 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	for _, line := range p.Warnings[known:] {
 		fmt.Fprintf(w, "warning: %s\n", line)
 	}
+	files, err := p.Files(merge.FileOptions{
+		Version: version, Title: filepath.Base(filepath.Clean(o.out)), Tokenizer: o.tokenizer, Card: o.card,
+	})
+	if err != nil {
+		return err
+	}
 	f, err := o.folder(p)
 	if err != nil {
 		return err
@@ -317,12 +323,6 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	what := fmt.Sprintf("merging %d tensors by %s", len(p.Tensors), p.Config.Method)
 	if err := p.Run(ctx, f, o.limits, func(done int64) { show.see(what, done, left) }); err != nil {
 		return stopped(ctx, err)
-	}
-	files, err := p.Files(merge.FileOptions{
-		Version: version, Title: filepath.Base(filepath.Clean(o.out)), Tokenizer: o.tokenizer, Card: o.card,
-	})
-	if err != nil {
-		return err
 	}
 	info, err := p.Provenance(version)
 	if err != nil {
