@@ -191,13 +191,7 @@ func (p *Plan) heldBytes(t *Tensor) int {
 }
 
 // Len is the number of elements.
-func (t *Tensor) Len() int {
-	n := 1
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
-}
+func (t *Tensor) Len() int { return int(elements(t.Shape)) }
 
 // perBlock is the number of elements of a block: whole chunks.
 func (r *runner) perBlock(j method.Job) int { return max(1, r.block/j.Chunk()) * j.Chunk() }
