@@ -96,8 +96,8 @@ func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []by
 	old, err := os.ReadFile(filepath.Join(f.part, identityName))
 	begun = err == nil
 	if resume && begun && string(old) != string(identity) {
-		return nil, fault.Statef("merge: %s: it was begun with another configuration, other models or options: %s",
-			f.part, difference(string(old), string(identity)))
+		return nil, fault.Statef("merge: %s: it was begun with another configuration, other models or options: %s; "+
+			"without --resume it is begun anew", f.part, difference(string(old), string(identity)))
 	}
 	if !resume || !begun {
 		if err := f.empty(); err != nil {

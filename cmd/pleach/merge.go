@@ -275,6 +275,9 @@ func (o *merging) run(c *cobra.Command) error {
 	if o.dryRun {
 		return printed(p.Describe(c.OutOrStdout()))
 	}
+	if err := o.measuring().readable(c.Context(), c.ErrOrStderr()); err != nil {
+		return err
+	}
 	w := c.ErrOrStderr()
 	if o.quiet {
 		w = io.Discard
