@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,5 +62,39 @@ func TestFits(t *testing.T) {
 		if err := p.Run(t.Context(), NewMemory(p), lim, nil); err != nil {
 			t.Errorf("compat %v, %d bytes: got %v, want none", compat, high, err)
 		}
+	}
+}
+
+// TestAlike merges models whose config.json differ: one is told what makes them compute
+// otherwise, whichever form it has.
+func TestAlike(t *testing.T) {
+	type object = map[string]any
+	old := object{"rope_theta": 10000.0, "rope_scaling": nil, "num_attention_heads": 4, "rms_norm_eps": 1e-5}
+	for name, c := range map[string]struct {
+		config object
+		want   []string
+	}{
+		"the same": {old, nil},
+		"new keys": {object{
+			"rope_parameters": object{"rope_theta": 1e4, "rope_type": "default"}, "rms_norm_eps": 0.00001,
+		}, nil},
+		"others":     {object{"vocab_size": 7, "max_position_embeddings": 9, "hidden_act": "silu"}, nil},
+		"theta":      {object{"rope_theta": 500000}, []string{"rope_theta 500000, but 10000 in a"}},
+		"new theta":  {object{"rope_parameters": object{"rope_theta": 5e5}}, []string{"rope_theta 500000, but 10000 in a"}},
+		"old type":   {object{"rope_scaling": object{"type": "linear", "factor": 2}}, []string{"rope_type linear, but default in a"}},
+		"new type":   {object{"rope_scaling": object{"rope_type": "llama3"}}, []string{"rope_type llama3, but default in a"}},
+		"heads, eps": {object{"num_attention_heads": 2, "rms_norm_eps": 1e-6}, []string{"num_attention_heads 2, but 4 in a", "rms_norm_eps 0.000001, but 0.00001 in a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, map[string]*tiny{"a": tinyLlama(1).change(old, nil), "b": tinyLlama(1).change(c.config, nil)})
+			p := w.mustPlan(t, "merge_method: linear\nparameters: {weight: 1}\nmodels:\n- model: a\n- model: b\n")
+			var want []string
+			for _, s := range c.want {
+				want = append(want, "c.yml:5: model b: config.json: got "+s+", whose config.json the output has")
+			}
+			if !slices.Equal(p.Warnings, want) {
+				t.Errorf("got %q, want %q", p.Warnings, want)
+			}
+		})
 	}
 }

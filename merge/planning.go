@@ -96,6 +96,7 @@ func (pl *planner) all(methods []*method.Method) {
 	if !pl.architecture() || !pl.ranges() {
 		return
 	}
+	pl.alike()
 	pl.checkBases()
 	pl.vocabulary()
 	if len(pl.bad.list) > 0 {
