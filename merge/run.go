@@ -34,7 +34,7 @@ type Limits struct {
 
 // Base is the memory that a process takes besides what a merge holds: the program,
 // its plan, and garbage.
-const Base = 64 << 20
+const Base = 72 << 20
 
 // Progress is told how many bytes of the output are done.
 type Progress func(bytes int64)

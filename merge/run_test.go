@@ -262,7 +262,7 @@ func TestRun(t *testing.T) {
 func TestTooLittleMemory(t *testing.T) {
 	p := testPlan(t)
 	err := p.Run(t.Context(), NewMemory(p), Limits{Memory: Base, Threads: 2, Level: kernel.Best()}, nil)
-	if !errors.Is(err, fault.Config) || !strings.Contains(err.Error(), "merge: memory: got 64 MiB, want at least ") {
+	if !errors.Is(err, fault.Config) || !strings.Contains(err.Error(), "merge: memory: got 72 MiB, want at least ") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -265,7 +265,7 @@ func (o *merging) run(c *cobra.Command) error {
 	if o.steps != nil {
 		return o.runSweep(c)
 	}
-	undo := limitMemory(int(o.limits.Memory * 9 / 10))
+	undo := limitMemory(int(max(o.limits.Memory-merge.Base, merge.Base/2)))
 	defer undo()
 	p, err := o.plan(c.ErrOrStderr())
 	if err != nil {

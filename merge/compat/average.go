@@ -19,7 +19,7 @@ func (j *job) linear() ([]float32, error) {
 		}
 	}
 	if j.on("normalize") {
-		s := sum(w, half.F32)
+		s := sum(w, half.F32, nil)
 		for e := range out {
 			out[e] /= s
 		}
@@ -111,7 +111,7 @@ func (j *job) meanCosines(delta [][]float32, row int) []float32 {
 					product[e] = j.r(delta[a][k*row+e] * delta[b][k*row+e])
 				}
 				size := max(j.r(norms[a][k]*norms[b][k]), least)
-				cosines[k] = clamp(j.r(j.r(sum(product, j.t))/size), -1, 1)
+				cosines[k] = clamp(j.r(j.r(j.sum(product))/size), -1, 1)
 			}
 			list = append(list, cosines)
 		}
@@ -127,7 +127,7 @@ func (j *job) meanOver(list [][]float32) []float32 {
 		for i, x := range list {
 			column[i] = x[0]
 		}
-		out = []float32{sum(column, j.t)}
+		out = []float32{j.sum(column)}
 	} else {
 		out = make([]float32, len(list[0]))
 		columns(out, func(i int) []float32 { return list[i] }, len(list))

@@ -9,10 +9,16 @@ import (
 )
 
 // ram is the base plus the differences, each element divided by the number of models
-// that change it by more than epsilon. plus gives what a single model changes the
-// factor 1 + r·ρ in float32, where ρ, up to alpha, is the number of elements that the
-// model shares with others by that of those that it has alone.
-func (j *job) ram(plus bool) ([]float32, error) {
+// that change it by more than epsilon.
+func (j *job) ram() ([]float32, error) { return j.agents(false) }
+
+// ramPlus is ram where what a single model changes has the factor 1 + r·ρ, in
+// float32. ρ, up to alpha, is the number of elements that the model shares with others
+// by that of those that it has alone.
+func (j *job) ramPlus() ([]float32, error) { return j.agents(true) }
+
+// agents is ram or ramPlus.
+func (j *job) agents(plus bool) ([]float32, error) {
 	if err := j.want(true, 0, many); err != nil {
 		return nil, err
 	}
@@ -126,7 +132,7 @@ func (j *job) divergence(x, y []float32) float32 {
 	for e, v := range p {
 		p[e] = j.r(v * j.r(float32(math.Log(float64(j.r(v/q[e]))))))
 	}
-	return j.r(sum(p, j.t))
+	return j.r(j.sum(p))
 }
 
 // softmax is that of x, plus 1e-8.

@@ -29,8 +29,9 @@ func (j *job) karcher() ([]float32, error) {
 		return make([]float32, j.Len()), nil
 	}
 	mean := j.sphereStart(units, float32(alpha/share), tol)
+	tangent := make([]float32, len(mean))
 	for range int(j.global("max_iter")) {
-		if !j.sphereStep(mean, units, float32(alpha/share), tol) {
+		if !j.sphereStep(mean, tangent, units, float32(alpha/share), tol) {
 			break
 		}
 	}
@@ -65,9 +66,10 @@ func (j *job) sphereStart(units [][]float32, alpha float32, tol float64) []float
 	return j.over(mean, n)
 }
 
-// sphereStep moves mean towards the units. It is false if mean stays.
-func (j *job) sphereStep(mean []float32, units [][]float32, alpha float32, tol float64) bool {
-	tangent := make([]float32, len(mean))
+// sphereStep moves mean towards the units, along tangent, which it sets. It is false
+// if mean stays.
+func (j *job) sphereStep(mean, tangent []float32, units [][]float32, alpha float32, tol float64) bool {
+	clear(tangent)
 	for _, u := range units {
 		d := clamp(j.r(dot(mean, u)), -1, 1)
 		theta := j.r(acos(d))

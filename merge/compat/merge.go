@@ -16,6 +16,7 @@ type job struct {
 	t      half.DType // of the inputs, of which operations are rounded
 	in     [][]float32
 	gen    *Twister
+	folds  []float32 // made by buffer
 }
 
 // rule is how a method is computed.
@@ -24,7 +25,7 @@ type rule struct {
 	// wide says that the result is float32 for any inputs.
 	wide bool
 	// arrays is the number of arrays of float32, as long as the tensor, that do
-	// makes for so many inputs, the result among them.
+	// makes in all for so many inputs, the result among them.
 	arrays func(inputs int) int
 	// alone says that a tensor that only one input has is that input's.
 	alone bool
@@ -32,36 +33,38 @@ type rule struct {
 
 // rules are the methods.
 func rules() map[string]rule {
-	few := func(n int) func(int) int { return func(int) int { return n } }
-	stack := func(n int) func(int) int { return func(inputs int) int { return 2*inputs + n } }
+	// arrays is that many for every input and some more.
+	arrays := func(each, more int) func(int) int {
+		return func(inputs int) int { return each*inputs + more }
+	}
 	r := map[string]rule{
-		"linear":       {do: (*job).linear, arrays: few(1)},
-		"passthrough":  {do: (*job).passthrough, arrays: few(1)},
-		"nearswap":     {do: (*job).nearswap, arrays: few(1)},
-		"slerp":        {do: (*job).slerp, arrays: few(2), alone: true},
-		"nuslerp":      {do: (*job).nuslerp, arrays: few(6), alone: true},
-		"multislerp":   {do: (*job).multislerp, arrays: stack(6)},
-		"karcher":      {do: (*job).karcher, arrays: stack(4)},
-		"model_stock":  {do: (*job).modelStock, arrays: stack(4)},
-		"sce":          {do: (*job).sce, arrays: stack(8)},
-		"ram":          {do: func(j *job) ([]float32, error) { return j.ram(false) }, arrays: stack(3)},
-		"ramplus_tl":   {do: func(j *job) ([]float32, error) { return j.ram(true) }, wide: true, arrays: stack(3)},
-		"arcee_fusion": {do: (*job).arceeFusion, wide: true, arrays: few(6), alone: true},
+		"linear":       {do: (*job).linear, arrays: arrays(0, 1)},
+		"passthrough":  {do: (*job).passthrough, arrays: arrays(0, 1)},
+		"nearswap":     {do: (*job).nearswap, arrays: arrays(0, 1)},
+		"slerp":        {do: (*job).slerp, arrays: arrays(0, 2), alone: true},
+		"nuslerp":      {do: (*job).nuslerp, arrays: arrays(0, 6), alone: true},
+		"multislerp":   {do: (*job).multislerp, arrays: arrays(4, 1)},
+		"karcher":      {do: (*job).karcher, arrays: arrays(1, 4)},
+		"model_stock":  {do: (*job).modelStock, arrays: arrays(2, 4)},
+		"sce":          {do: (*job).sce, arrays: arrays(2, 11)},
+		"ram":          {do: (*job).ram, arrays: arrays(1, 3)},
+		"ramplus_tl":   {do: (*job).ramPlus, wide: true, arrays: arrays(1, 3)},
+		"arcee_fusion": {do: (*job).arceeFusion, wide: true, arrays: arrays(0, 10), alone: true},
 	}
 	for name, task := range taskRules() {
-		r[name] = rule{do: task.merge, arrays: stack(10)}
+		r[name] = rule{do: task.merge, arrays: arrays(6, 1)}
 	}
 	return r
 }
 
 // Bytes is an upper bound of the memory that merging a tensor of so many elements
-// needs besides its inputs.
+// needs besides its inputs, what is garbage included.
 func Bytes(m *method.Method, elements, inputs int) int64 {
-	arrays := 2*inputs + 10
+	arrays := 0
 	if r, ok := rules()[m.Name]; ok {
 		arrays = r.arrays(inputs)
 	}
-	return int64(arrays)*4*int64(elements) + 1<<16
+	return (8*int64(arrays)+4)*int64(elements)/2 + 1<<16
 }
 
 // Merge merges a tensor as mergekit 0.1.5 does. in are the values of the inputs, in
@@ -174,7 +177,8 @@ func (j *job) r(x float32) float32 { return round(x, j.t) }
 // r64 rounds a number of a configuration: to float32, then to the type of the inputs.
 func (j *job) r64(x float64) float32 { return round(float32(x), j.t) }
 
-// round is the nearest number of type t, ties to even.
+// round is the nearest number of type t, ties to even. The conversion keeps a
+// compiler from fusing the operation before with the one after.
 func round(x float32, t half.DType) float32 {
 	switch t {
 	case half.BF16:
@@ -182,7 +186,7 @@ func round(x float32, t half.DType) float32 {
 	case half.F16:
 		return half.FromF16(half.ToF16(x))
 	}
-	return x
+	return float32(x)
 }
 
 // weights are the weights of inputs as a tensor of the working type.
@@ -212,6 +216,17 @@ func (j *job) total(list [][]float32) []float32 {
 	out := make([]float32, len(list[0]))
 	columns(out, func(i int) []float32 { return list[i] }, len(list))
 	return j.rounded(out)
+}
+
+// sum is the sum of x in float32, not yet rounded.
+func (j *job) sum(x []float32) float32 { return sum(x, j.t, j.buffer()) }
+
+// buffer is what sum needs for a tensor.
+func (j *job) buffer() []float32 {
+	if j.folds == nil && j.t != half.F32 {
+		j.folds = make([]float32, (max(j.Len(), len(j.in))+1)/2)
+	}
+	return j.folds
 }
 
 // rounded rounds x, in place.

@@ -57,6 +57,9 @@ func (j *job) random(delta []float32, input int) ([]float32, error) {
 	if density < 0 {
 		return nil, j.errorf("got density %v of %s, want 0 or more", density, j.Inputs[input].Model)
 	}
+	if j.gen == nil {
+		return nil, j.errorf("got no generator of random numbers, want one")
+	}
 	t := maskType(j.t)
 	p := round(float32(density), t)
 	mask := make([]float32, len(delta))
@@ -98,6 +101,9 @@ func (j *job) della(delta []float32, input int) ([]float32, error) {
 	if density+epsilon >= 1 || density-epsilon <= 0 {
 		return nil, j.errorf("got density %v and epsilon %v of %s, want density−epsilon above 0 "+
 			"and density+epsilon below 1", density, epsilon, j.Inputs[input].Model)
+	}
+	if j.gen == nil {
+		return nil, j.errorf("got no generator of random numbers, want one")
 	}
 	t := maskType(j.t)
 	mask := make([]float32, len(delta))
@@ -160,11 +166,11 @@ func (j *job) masked(delta, mask []float32, t half.DType) []float32 {
 	if !j.on("rescale") {
 		return mask
 	}
-	before := round(sum(sizes, t), t)
+	before := round(sum(sizes, t, j.buffer()), t)
 	for e, x := range mask {
 		sizes[e] = abs(x)
 	}
-	after, least := round(sum(sizes, t), t), round(1e-7, t)
+	after, least := round(sum(sizes, t, j.buffer()), t), round(1e-7, t)
 	if before < least || after < least {
 		return mask
 	}

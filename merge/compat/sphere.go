@@ -43,9 +43,9 @@ func slerpCosine(a, b []float32) float32 {
 		for e := range part {
 			part[e] = a[lo+e] / na * (b[lo+e] / nb)
 		}
-		parts = append(parts, sum(part, half.F32))
+		parts = append(parts, sum(part, half.F32, nil))
 	}
-	return clamp(sum(parts, half.F32), -1, 1)
+	return clamp(sum(parts, half.F32, nil), -1, 1)
 }
 
 // chunkNorm is the norm of the norms of chunks of x, or 1 for a vector of almost 0.
@@ -144,7 +144,7 @@ func (j *job) cosines(a, b []float32, v vectors) []float32 {
 		columns(out, func(i int) []float32 { return ua[i*v.stride:][:v.count] }, v.n)
 	} else {
 		for k := range out {
-			out[k] = sum(ua[k*v.gap:][:v.n], j.t)
+			out[k] = j.sum(ua[k*v.gap:][:v.n])
 		}
 	}
 	for k, s := range out {
@@ -202,7 +202,7 @@ func (j *job) multislerp() ([]float32, error) {
 func (j *job) barycentric(others []int) []float32 {
 	w := j.weights(others)
 	if j.on("normalize_weights") {
-		s := j.r(sum(w, j.t))
+		s := j.r(j.sum(w))
 		for k, x := range w {
 			w[k] = j.r(x / s)
 		}
@@ -238,7 +238,7 @@ func (j *job) sphereMean(list [][]float32, w []float32) ([]float32, error) {
 	tangent := j.tangent(units, mean, w)
 	n = j.r(j.r(norm(tangent, j.t)) + eps)
 	c, s := j.r(cos(n)), j.r(j.r(sin(n))/n)
-	length := j.r(sum(norms, j.t))
+	length := j.r(j.sum(norms))
 	for e, x := range mean {
 		mean[e] = j.r(j.r(j.r(x*c)+j.r(tangent[e]*s)) * length)
 	}
@@ -273,7 +273,7 @@ func (j *job) tangent(units [][]float32, mean, w []float32) []float32 {
 		for e, x := range u {
 			product[e] = j.r(x * mean[e])
 		}
-		d := j.r(sum(product, j.t))
+		d := j.r(j.sum(product))
 		for e, x := range u {
 			u[e] = j.r(x - j.r(d*mean[e]))
 		}

@@ -78,8 +78,9 @@ func rowSum(x []float32, width int) []float32 {
 	return sum
 }
 
-// sum is the float32 sum of x, whose numbers are of type t.
-func sum(x []float32, t half.DType) float32 {
+// sum is the float32 sum of x, whose numbers are of type t. buffer has half of its
+// length, unless t is float32.
+func sum(x []float32, t half.DType, buffer []float32) float32 {
 	block := lanes
 	if t != half.F32 {
 		block = 2 * lanes
@@ -90,7 +91,7 @@ func sum(x []float32, t half.DType) float32 {
 	whole := len(x) / block * block
 	body := x[:whole]
 	if t != half.F32 {
-		body = folded(body)
+		body = folded(buffer[:len(body)/2], body)
 	}
 	acc := rowSum(body, lanes)
 	var s float32
@@ -103,9 +104,9 @@ func sum(x []float32, t half.DType) float32 {
 	return s
 }
 
-// folded adds the two vectors that one vector of half as many bits is widened to.
-func folded(x []float32) []float32 {
-	y := make([]float32, len(x)/2)
+// folded sets y to the sums of the two vectors that each vector of half as many bits
+// in x is widened to.
+func folded(y, x []float32) []float32 {
 	for i := range y {
 		at := i/lanes*2*lanes + i%lanes
 		y[i] = x[at] + x[at+lanes]

@@ -108,7 +108,11 @@ func ulps(t half.DType, x, y float32) int {
 }
 
 // tally is how well numbers agree.
-type tally struct{ elements, equal, one, cases, wrong int }
+type tally struct {
+	elements, equal, one, cases, wrong int
+
+	worst float64 // difference by the largest element of the tensor
+}
 
 // exact are the methods whose results are mergekit's to the bit. Others have
 // transcendental functions or products of another library.
@@ -147,9 +151,13 @@ func TestTables(t *testing.T) {
 		}
 		c := count[key]
 		c.cases++
-		before := c.equal
+		before, scale := c.equal, 0.0
+		for _, w := range want {
+			scale = max(scale, math.Abs(float64(w)))
+		}
 		for k, w := range want {
 			c.elements++
+			c.worst = max(c.worst, math.Abs(float64(out[k*r.Step]-w))/scale)
 			switch d := ulps(got, out[k*r.Step], w); {
 			case d == 0:
 				c.equal++
@@ -167,8 +175,12 @@ func TestTables(t *testing.T) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(count)) {
 		c := count[key]
-		t.Logf("%s %3d cases %6d elements: equal %.5f, within one place %.5f, cases that differ %d", key,
-			c.cases, c.elements, float64(c.equal)/float64(c.elements),
-			float64(c.equal+c.one)/float64(c.elements), c.wrong)
+		near := float64(c.equal+c.one) / float64(c.elements)
+		t.Logf("%s %3d cases %6d elements: equal %.5f, within one place %.5f, worst %.1e of the largest, "+
+			"cases that differ %d", key, c.cases, c.elements, float64(c.equal)/float64(c.elements), near, c.worst, c.wrong)
+		if near < 0.999 && c.worst > 1e-6 {
+			t.Errorf("%s: got %.5f of the elements within one place and %.1e of the largest, want 0.999 or 1e-6",
+				key, near, c.worst)
+		}
 	}
 }

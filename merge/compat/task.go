@@ -79,7 +79,7 @@ func (m task) sparse(j *job, others []int) ([][]float32, error) {
 // of their weights.
 func (m task) mix(j *job, deltas [][]float32, w []float32) (mixed []float32, divisor func(e int) float32) {
 	if !m.consensus {
-		s := j.r(sum(w, j.t))
+		s := j.r(j.sum(w))
 		if abs(s) < j.r64(1e-8) {
 			s = 1
 		}
@@ -161,9 +161,9 @@ func (j *job) squareWeights(list [][]float32) []float32 {
 		for e, x := range d {
 			square[e] = j.r(x * x)
 		}
-		w[i] = j.r(sum(square, j.t) / float32(len(d)))
+		w[i] = j.r(j.sum(square) / float32(len(d)))
 	}
-	s := j.r(sum(w, j.t))
+	s := j.r(j.sum(w))
 	for i, x := range w {
 		if math.Abs(float64(s)) < 1e-6 {
 			w[i] = j.r(1 / float32(len(w)))

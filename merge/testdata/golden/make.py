@@ -13,8 +13,7 @@ writes, beside itself,
     versions.json
 
 The models of a configuration are relative to this folder. Every merge is on the
-CPU in one thread with --random-seed 42. A case of a directory that exists is made
-again. No magnitude of a difference from the base occurs twice in a tensor, so that
+CPU in one thread with --random-seed 42. No magnitude of a difference from the base occurs twice in a tensor, so that
 methods that keep the largest ones have one answer.
 """
 
