@@ -5,6 +5,7 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -40,19 +41,34 @@ const Base = 72 << 20
 type Progress func(bytes int64)
 
 // Run makes the tensors of a plan that the sink does not have. What a tensor becomes
-// depends on the plan alone.
+// depends on the plan alone. What the method has to tell is added to Plan.Warnings.
 func (p *Plan) Run(ctx context.Context, sink Sink, lim Limits, progress Progress) error {
 	if p.Options.Compat {
 		return p.runCompat(ctx, sink, lim, progress)
 	}
-	r := &runner{plan: p, sink: sink, level: lim.Level, progress: progress}
+	r := &runner{plan: p, sink: sink, level: lim.Level, progress: progress, warns: map[int][]string{}}
 	if err := r.measure(lim); err != nil {
 		return err
 	}
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	r.ctx = ctx
-	return r.run(2 * lim.Threads)
+	if err := r.run(2 * lim.Threads); err != nil {
+		return err
+	}
+	p.Warnings = append(p.Warnings, r.warnings()...)
+	return nil
+}
+
+// warnings are those of the jobs. The first tensor that has one stands for all.
+func (r *runner) warnings() []string {
+	var all problems
+	for i := range r.plan.Tensors {
+		for _, w := range r.warns[i] {
+			all.add("job", 0, errors.New(w))
+		}
+	}
+	return all.texts()
 }
 
 // runner is a merge at work: one goroutine begins tensors in their order, a few
@@ -70,8 +86,9 @@ type runner struct {
 	jobs  *budget // bytes that jobs hold
 	items chan func(w *worker) error
 
-	mu   sync.Mutex
-	done int64
+	mu    sync.Mutex
+	done  int64
+	warns map[int][]string // by the index of the tensor
 }
 
 // conductors is how many tensors are in work at a time, so that the end of a pass
@@ -212,6 +229,15 @@ func (r *runner) add(n int) {
 	defer r.mu.Unlock()
 	r.done += int64(n)
 	r.progress(r.done)
+}
+
+// warn keeps what a job has to tell.
+func (r *runner) warn(tensor int, list []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(list) > 0 {
+		r.warns[tensor] = list
+	}
 }
 
 // fail names the tensor of an error.

@@ -118,3 +118,21 @@ func TestTokenizerOfAnother(t *testing.T) {
 		t.Errorf("rows of f, e, d: got %v, want %v", got, want)
 	}
 }
+
+// TestMethodWarns: what a method has to tell about many tensors is told once. Random
+// models point away from each other as seen from zero in about every second tensor.
+func TestMethodWarns(t *testing.T) {
+	w := newWorld(t, map[string]*tiny{"zero": tinyLlama(1), "b": tinyLlama(1), "c": tinyLlama(1)})
+	for i, name := range []string{"b", "c"} {
+		fill(t, filepath.Join(w.dir, name), uint64(i))
+	}
+	p, err := w.realPlan(t, "merge_method: model_stock\nbase_model: zero\nmodels: [{model: b}, {model: c}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged(t, p)
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "want 0 to 1") ||
+		!strings.Contains(p.Warnings[0], "more)") {
+		t.Errorf("got warnings %q", p.Warnings)
+	}
+}

@@ -250,9 +250,7 @@ func (o *merging) planOf(w io.Writer, c *merge.Config) (*merge.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range p.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", line)
-	}
+	warnings(w, p.Warnings)
 	if o.verbose {
 		for _, name := range p.Dropped {
 			fmt.Fprintf(w, "no part in the output: %s\n", name)
@@ -275,11 +273,7 @@ func (o *merging) run(c *cobra.Command) error {
 	if o.dryRun {
 		return printed(p.Describe(c.OutOrStdout()))
 	}
-	w := c.ErrOrStderr()
-	if o.quiet {
-		w = io.Discard
-	}
-	if err := o.write(c.Context(), w, p); err != nil {
+	if err := o.write(c.Context(), c.ErrOrStderr(), p); err != nil {
 		return err
 	}
 	if len(o.texts) == 0 {
@@ -295,26 +289,6 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	if err := p.Tie(ctx, o.limits); err != nil {
 		return stopped(ctx, err)
 	}
-	for _, line := range p.Warnings[known:] {
-		fmt.Fprintf(w, "warning: %s\n", line)
-	}
-	f, err := o.folder(p)
-	if err != nil {
-		return err
-	}
-	open := true
-	defer func() {
-		if open {
-			f.Close()
-		}
-	}()
-	show := newETA(w)
-	defer show.erase()
-	left := f.Left()
-	what := fmt.Sprintf("merging %d tensors by %s", len(p.Tensors), p.Config.Method)
-	if err := p.Run(ctx, f, o.limits, func(done int64) { show.see(what, done, left) }); err != nil {
-		return stopped(ctx, err)
-	}
 	files, err := p.Files(merge.FileOptions{
 		Version: version, Title: filepath.Base(filepath.Clean(o.out)), Tokenizer: o.tokenizer, Card: o.card,
 	})
@@ -325,15 +299,47 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	if err != nil {
 		return err
 	}
+	warnings(w, p.Warnings[known:])
+	known = len(p.Warnings)
+	f, err := o.folder(p)
+	if err != nil {
+		return err
+	}
+	open := true
+	defer func() {
+		if open {
+			f.Close()
+		}
+	}()
+	progress := w
+	if o.quiet {
+		progress = io.Discard
+	}
+	show := newETA(progress)
+	defer show.erase()
+	left := f.Left()
+	what := fmt.Sprintf("merging %d tensors by %s", len(p.Tensors), p.Config.Method)
+	if err := p.Run(ctx, f, o.limits, func(done int64) { show.see(what, done, left) }); err != nil {
+		return stopped(ctx, err)
+	}
 	open = false
 	if err := f.Publish(files, info); err != nil {
 		return err
 	}
 	read, written := p.Bytes()
 	took := time.Since(began)
+	show.erase()
+	warnings(w, p.Warnings[known:])
 	show.say("%s: %d tensors, %v from %v in %v", o.out, len(p.Tensors), unit.Bytes(written).Rounded(),
 		unit.Bytes(read).Rounded(), took.Round(time.Millisecond))
 	return nil
+}
+
+// warnings writes a line for each.
+func warnings(w io.Writer, list []string) {
+	for _, line := range list {
+		fmt.Fprintf(w, "warning: %s\n", line)
+	}
 }
 
 // stopped prefers to say that the user stopped a merge, which goes on with --resume.
