@@ -305,12 +305,7 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	if err != nil {
 		return err
 	}
-	open := true
-	defer func() {
-		if open {
-			f.Close()
-		}
-	}()
+	defer f.Close()
 	progress := w
 	if o.quiet {
 		progress = io.Discard
@@ -322,7 +317,6 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	if err := p.Run(ctx, f, o.limits, func(done int64) { show.see(what, done, left) }); err != nil {
 		return stopped(ctx, err)
 	}
-	open = false
 	if err := f.Publish(files, info); err != nil {
 		return err
 	}
