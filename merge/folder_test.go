@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"pleach/internal/fault"
+	"pleach/merge/vocab"
 )
 
 // TestFolderOfSomebody: a folder in the place of the unfinished one that no merge
@@ -93,5 +95,49 @@ func TestFolderRefused(t *testing.T) {
 	}
 	if _, err := os.Lstat(Part(out)); err == nil {
 		t.Error("a folder is left")
+	}
+}
+
+// TestIdentity: whatever changes the output changes the identity.
+func TestIdentity(t *testing.T) {
+	p := testPlan(t)
+	identity := func() string {
+		t.Helper()
+		b, err := p.Identity("1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	was := identity()
+	if again := identity(); again != was {
+		t.Fatalf("got %s and %s", was, again)
+	}
+	for what, change := range map[string]func(){
+		"seed":       func() { p.Options.Seed++ },
+		"compat":     func() { p.Options.Compat = true },
+		"skips":      func() { p.Options.Skips = true },
+		"non-finite": func() { p.Options.NonFinite = true },
+		"shards":     func() { p.Options.ShardBytes = 5 },
+		"parameter":  func() { p.Tensors[0].Global = map[string]float64{"t": 0.5} },
+		"cast":       func() { p.Tensors[0].HasCast = true },
+		"input":      func() { p.Tensors[0].Inputs[0].Name = "another" },
+		"file": func() {
+			if err := os.Chtimes(filepath.Join(p.Models[0].Dir, "model.safetensors"), time.Time{}, time.Unix(1, 0)); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"vocabulary": func() { p.Vocabulary = &vocab.Vocabulary{Rows: 3} },
+	} {
+		change()
+		now := identity()
+		if now == was {
+			t.Errorf("%s: got the same identity", what)
+		}
+		was = now
+	}
+	other, err := p.Identity("2")
+	if err != nil || string(other) == was {
+		t.Errorf("another version: got the same identity, %v", err)
 	}
 }

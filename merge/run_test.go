@@ -290,7 +290,7 @@ func (f *failing) WriteAt(i int, b []byte, at int64) error {
 func TestFolder(t *testing.T) {
 	p := testPlan(t)
 	lim := p.small(2, 8<<20)
-	id, err := p.Identity()
+	id, err := p.Identity("1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -350,7 +350,7 @@ func (o *merging) folder(p *merge.Plan) (*merge.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := p.Identity()
+	id, err := p.Identity(version)
 	if err != nil {
 		return nil, err
 	}
