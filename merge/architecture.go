@@ -208,7 +208,7 @@ func infer(models []*Model) (a *architecture, prefixes []string) {
 	templates := map[string]*template{}
 	layers := make([]int, len(models))
 	for k, m := range models {
-		for _, t := range m.Weights.Tensors() {
+		for _, t := range m.Tensors() {
 			name, prefix, layer, ok := splitLayer(t.Name)
 			s := templates[name]
 			if s == nil {
