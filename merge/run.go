@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"pleach/internal/fault"
@@ -158,6 +159,7 @@ func (r *runner) measure(lim Limits) error {
 		for i := range r.plan.Tensors {
 			t := &r.plan.Tensors[i]
 			if t.Copy {
+				most = max(most, 2*min(r.block, t.Len())*t.DType.Size())
 				continue
 			}
 			j, err := r.plan.Method.New(r.plan.problem(t, r.level))
@@ -172,12 +174,7 @@ func (r *runner) measure(lim Limits) error {
 			break
 		}
 	}
-	need := Base + int64(2*lim.Threads*most) + job
-	for _, m := range r.plan.Models {
-		if m.Adapter != nil {
-			need += m.Adapter.Memory(2 * lim.Threads)
-		}
-	}
+	need := Base + int64(2*lim.Threads*most) + job + r.plan.reading(2*lim.Threads)
 	if need > lim.Memory {
 		return fault.Configf("merge: memory: got %v, want at least %v for %d threads",
 			unit.Bytes(lim.Memory).Rounded(), unit.Bytes(need).Rounded(), lim.Threads)
@@ -187,6 +184,29 @@ func (r *runner) measure(lim Limits) error {
 	r.jobs = newBudget(share)
 	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(conductors*held))))
 	return nil
+}
+
+// reading is an upper bound of the bytes that so many goroutines take to read inputs:
+// factors of adapters, where the rows of vocabularies are, and buffers of files.
+func (p *Plan) reading(readers int) int64 {
+	var n, each int64
+	floats := p.Vocabulary != nil
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		for _, in := range t.Inputs {
+			floats = floats || !slices.Equal(in.Shape, t.Shape)
+			if t.Embed && p.Vocabulary != nil {
+				n += p.Vocabulary.Memory(t.Shape[1])
+			}
+		}
+	}
+	for _, m := range p.Models {
+		if m.Adapter != nil {
+			n += m.Adapter.Memory(readers)
+		}
+		each = max(each, m.Weights.Memory(floats || m.Adapter != nil))
+	}
+	return n + int64(readers)*each
 }
 
 // heldBytes is an upper bound of what the inputs of a tensor take in the arena.
@@ -213,7 +233,7 @@ func (r *runner) perBlock(j method.Job) int { return max(1, r.block/j.Chunk()) *
 // buffers is an upper bound of what one worker needs for a tensor.
 func (r *runner) buffers(t *Tensor, j method.Job) int {
 	block, chunk := min(r.perBlock(j), t.Len()), min(j.Chunk(), t.Len())
-	n := 4*j.Scratch() + 4*chunk + block*t.DType.Size() + 4*block
+	n := 4*j.Scratch() + 6*chunk + block*t.DType.Size() + 4*block
 	for _, in := range t.Inputs {
 		n += 4*chunk + block*max(4, in.DType.Size())
 	}

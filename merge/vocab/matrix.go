@@ -71,6 +71,11 @@ func (v *Vocabulary) Matrix(model, width int, rows []int, stored ReadRows) (*Mat
 	return m, nil
 }
 
+// Memory is an upper bound of the bytes that a matrix of a width holds.
+func (v *Vocabulary) Memory(width int) int64 {
+	return 8*int64(len(v.texts)) + 4*int64(max(blockElements, width)) + 12*int64(width)
+}
+
 // fits checks the arguments of Matrix against the vocabulary.
 func (v *Vocabulary) fits(model, width int, rows []int) error {
 	if len(rows) > len(v.models) || model < 0 || model >= len(rows) || width <= 0 {
