@@ -136,3 +136,125 @@ func TestMethodWarns(t *testing.T) {
 		t.Errorf("got warnings %q", p.Warnings)
 	}
 }
+
+// tieHead makes the lm_head of a model that was filled its embedding.
+func tieHead(t testing.TB, dir string) {
+	t.Helper()
+	s, err := weights.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	embed, _ := s.Lookup("model.embed_tokens.weight")
+	head, _ := s.Lookup("lm_head.weight")
+	file := filepath.Join(dir, "model.safetensors")
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b[head.Offset:][:head.Size], b[embed.Offset:][:embed.Size])
+	if err := os.WriteFile(file, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTie: an lm_head that is the embedding is left out where the configuration of
+// the output, or its silence, says that it is; another one is written, and the
+// configuration says so.
+func TestTie(t *testing.T) {
+	for _, tt := range []struct {
+		class  string
+		ties   any // tie_word_embeddings of the donor, nil for none
+		equal  bool
+		heads  int
+		untied bool
+	}{
+		{"LlamaForCausalLM", nil, true, 1, false},
+		{"LlamaForCausalLM", false, true, 1, false},
+		{"LlamaForCausalLM", true, true, 0, false},
+		{"LlamaForCausalLM", true, false, 1, true},
+		{"GemmaForCausalLM", nil, true, 0, false},
+		{"GemmaForCausalLM", nil, false, 1, true},
+		{"GemmaForCausalLM", false, false, 1, false},
+	} {
+		config := map[string]any{"architectures": []string{tt.class}}
+		if tt.ties != nil {
+			config["tie_word_embeddings"] = tt.ties
+		}
+		m := tinyLlama(1).change(config, nil)
+		w := newWorld(t, map[string]*tiny{"a": m, "b": m})
+		for i, name := range []string{"a", "b"} {
+			dir := filepath.Join(w.dir, name)
+			fill(t, dir, uint64(i))
+			if tt.equal {
+				tieHead(t, dir)
+			}
+		}
+		p, err := w.realPlan(t, "merge_method: slerp\nbase_model: a\nmodels: [{model: b}]\nparameters: {t: 0.3}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Tie(t.Context(), Limits{Memory: 1 << 30, Threads: 2, Level: kernel.Best()}); err != nil {
+			t.Fatal(err)
+		}
+		files, err := p.Files(FileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heads := 0
+		for i := range p.Tensors {
+			if p.Tensors[i].Name == "lm_head.weight" {
+				heads++
+			}
+		}
+		said := strings.Contains(strings.ReplaceAll(string(files["config.json"]), ": ", ":"), `"tie_word_embeddings":false`)
+		if heads != tt.heads || p.Untied != tt.untied || tt.untied && (!said || len(p.Warnings) != 1) {
+			t.Errorf("%+v: got %d heads, untied %t, warnings %q, config %s",
+				tt, heads, p.Untied, p.Warnings, files["config.json"])
+		}
+	}
+}
+
+// TestVocabularySize: config.json says how many rows there are, also where it is
+// that of a model that is not merged.
+func TestVocabularySize(t *testing.T) {
+	more := tinyLlama(1).change(map[string]any{"vocab_size": 8}, map[string][]int{
+		"model.embed_tokens.weight": {8, 4}, "lm_head.weight": {8, 4},
+	})
+	w := newWorld(t, map[string]*tiny{"a": tinyLlama(1), "more": more})
+	for text, want := range map[string]string{
+		"merge_method: passthrough\nbase_model: a\nslices: [{sources: [{model: more, layer_range: [0, 1]}]}]\n": `"vocab_size":8`,
+		"merge_method: passthrough\nbase_model: more\nslices: [{sources: [{model: a, layer_range: [0, 1]}]}]\n": `"vocab_size":6`,
+		"merge_method: linear\nparameters: {weight: 1}\nmodels: [{model: more}, {model: a}]\n":                  `"vocab_size":6`,
+		"merge_method: linear\nparameters: {weight: 1}\nmodels: [{model: a}, {model: more}]\n":                  `"vocab_size":6`,
+		"merge_method: task_arithmetic\nparameters: {weight: 1}\nbase_model: more\nmodels: [{model: a}]\n":      `"vocab_size":8`,
+	} {
+		p, err := w.realPlan(t, text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		files, err := p.Files(FileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(files["config.json"]); !strings.Contains(strings.ReplaceAll(got, ": ", ":"), want) {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestChatWithoutTokenizer: a chat template that has no place is not lost in silence.
+func TestChatWithoutTokenizer(t *testing.T) {
+	w := newWorld(t, map[string]*tiny{"a": tinyLlama(1)})
+	p, err := w.realPlan(t, "merge_method: passthrough\nmodels: [{model: a}]\nchat_template: chatml\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := p.Files(FileOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "no tokenizer") {
+		t.Errorf("got %d files, warnings %q", len(files), p.Warnings)
+	}
+}
