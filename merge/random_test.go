@@ -62,7 +62,9 @@ func randomWorld(t testing.TB) *world {
 // randomText is a configuration that is more or less sound.
 func randomText(r *rand.Rand) string {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
-	number := func() string { return pick("0", "1", "0.5", "-0.3", "1e-3", "[0, 1]", "[0.2, 0.9, 0.4]", "[{filter: mlp, value: 0.5}, {value: 0.25}]") }
+	number := func() string {
+		return pick("0", "1", "0.5", "-0.3", "1e-3", "[0, 1]", "[0.2, 0.9, 0.4]", "[{filter: mlp, value: 0.5}, {value: 0.25}]")
+	}
 	m := method.Methods()[r.IntN(len(method.Methods()))]
 	params := func(list []method.Parameter) string {
 		s := "{"
