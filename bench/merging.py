@@ -57,12 +57,12 @@ def tensors(hidden, layers, ffn, vocab):
 
 def make(work):
     """Make base, a and b: a and b are base with noise of a tenth of its size."""
-    import torch
-    from safetensors.torch import save_file
-
     names = [os.path.join(work, n) for n in ("base", "a", "b")]
     if all(os.path.exists(os.path.join(n, "config.json")) for n in names):
         return
+    import torch  # here: its memory would count as that of processes begun later
+    from safetensors.torch import save_file
+
     config = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN,
         "num_hidden_layers": LAYERS, "intermediate_size": FFN, "vocab_size": VOCAB,
@@ -161,9 +161,8 @@ def main():
     p.add_argument("--methods", nargs="*", default=list(METHODS))
     p.add_argument("--runs", type=int, default=3)
     p.add_argument("--mergekit-runs", type=int, default=1)
-    p.add_argument("--memory", default="1GiB", nargs="*")
+    p.add_argument("--memory", default=["1GiB"], nargs="*")
     o = p.parse_args()
-    memories = [o.memory] if isinstance(o.memory, str) else o.memory
     os.makedirs(o.work, exist_ok=True)
     make(o.work)
     pleach = os.path.abspath(o.pleach)
@@ -176,7 +175,7 @@ def main():
             f.write(text)
         for n in names:  # into the page cache
             subprocess.run(f"cat {n}/* > /dev/null", shell=True, cwd=o.work, check=True)
-        for memory in memories:
+        for memory in o.memory:
             rows = {"floor": [], "pleach": [], "mergekit": []}
             for i in range(max(o.runs, o.mergekit_runs)):
                 if i < o.runs:

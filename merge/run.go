@@ -168,7 +168,7 @@ func (r *runner) measure(lim Limits) error {
 			}
 			most = max(most, r.buffers(t, j))
 			job = max(job, j.Memory())
-			held = max(held, heldBytes(t))
+			held = max(held, r.plan.heldBytes(t))
 		}
 		if int64(most*2*lim.Threads) <= lim.Memory/4 || r.block <= method.Flat {
 			break
@@ -182,7 +182,9 @@ func (r *runner) measure(lim Limits) error {
 	share := max(job, min(lim.Memory/8, conductors*job))
 	share = min(share, lim.Memory-need+job)
 	r.jobs = newBudget(share)
-	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(conductors*held))))
+	// More than the largest tensor and some small ones beside it would be new memory for
+	// no gain.
+	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(max(held+held/4, 256<<20)), int64(conductors*held))))
 	return nil
 }
 
@@ -209,23 +211,23 @@ func (p *Plan) reading(readers int) int64 {
 	return n + int64(readers)*each
 }
 
-// heldBytes is an upper bound of what the inputs of a tensor take in the arena.
-func heldBytes(t *Tensor) int {
+// heldBytes is an upper bound of what the inputs of a tensor take in the arena: what
+// is more than a range of a file is held as float32.
+func (p *Plan) heldBytes(t *Tensor) int {
 	n := 0
 	for _, in := range t.Inputs {
-		n += t.Len()*max(4, in.DType.Size()) + align
+		size := in.DType.Size()
+		a := p.Models[in.Model].Adapter
+		if !slices.Equal(in.Shape, t.Shape) || p.Vocabulary != nil && t.Embed || a != nil && a.Touches(in.Name) {
+			size = max(4, size)
+		}
+		n += t.Len()*size + align
 	}
 	return n
 }
 
 // Len is the number of elements.
-func (t *Tensor) Len() int {
-	n := 1
-	for _, d := range t.Shape {
-		n *= d
-	}
-	return n
-}
+func (t *Tensor) Len() int { return int(elements(t.Shape)) }
 
 // perBlock is the number of elements of a block: whole chunks.
 func (r *runner) perBlock(j method.Job) int { return max(1, r.block/j.Chunk()) * j.Chunk() }

@@ -425,13 +425,11 @@ func TestJournalCut(t *testing.T) {
 
 func TestNonFinite(t *testing.T) {
 	p := testPlan(t)
-	at := filepath.Join(p.Models[1].Dir, "model.safetensors")
 	w, ok := p.Models[1].Weights.Lookup("b")
 	if !ok {
 		t.Fatal("no b")
 	}
-	at = filepath.Join(p.Models[1].Dir, w.File)
-	f, err := os.OpenFile(at, os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(p.Models[1].Dir, w.File), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

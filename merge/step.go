@@ -24,6 +24,7 @@ type step struct {
 	pass  *method.Pass // the next one
 	hold  []byte       // of the arena: all inputs, one after the other
 	held  [][]byte     // each of them, or nil if they are read for each pass
+	full  []bool       // inputs of which held has all elements
 	room  int64        // what the job may hold
 	found []bool       // inputs known to be finite
 }
@@ -44,7 +45,7 @@ func (r *runner) begin(i int) (*step, error) {
 	if s.pass, err = s.job.Begin(); err != nil {
 		return s, s.t.fail(err)
 	}
-	s.found = make([]bool, len(s.views))
+	s.found, s.full = make([]bool, len(s.views)), make([]bool, len(s.views))
 	n := s.t.Len()
 	whole := 0
 	for _, v := range s.views {
@@ -75,11 +76,6 @@ func (s *step) conduct() error {
 			return err
 		}
 		return s.finish()
-	}
-	if s.held != nil {
-		if err := s.each(s.t.Len(), s.r.block, s.load); err != nil {
-			return err
-		}
 	}
 	for s.pass != nil {
 		if err := s.walk(); err != nil {
@@ -141,6 +137,7 @@ func (s *step) walk() error {
 		}
 		for i := range s.found { // all elements were seen
 			s.found[i] = s.found[i] || s.needs(i)
+			s.full[i] = s.held != nil && s.found[i]
 		}
 		return nil
 	}
@@ -160,7 +157,8 @@ func (s *step) needs(i int) bool { return s.pass.Need == nil || s.pass.Need[i] }
 // worker is the buffers of one goroutine.
 type worker struct {
 	level   kernel.Level
-	raw     [][]byte    // a block of each input
+	raw     [][]byte    // a block of each input, where it is
+	buf     [][]byte    // room for blocks of inputs that are not held
 	in      [][]float32 // a chunk of each
 	out     []float32   // a chunk
 	bytes   []byte      // a block of the output
@@ -179,23 +177,8 @@ func room[E any](b []E, n int) []E {
 
 func (w *worker) prepare(inputs int) {
 	for len(w.raw) < inputs {
-		w.raw, w.in = append(w.raw, nil), append(w.in, nil)
+		w.raw, w.buf, w.in = append(w.raw, nil), append(w.buf, nil), append(w.in, nil)
 	}
-}
-
-// load reads elements lo to hi of all inputs into the arena.
-func (s *step) load(w *worker, lo, hi int) error {
-	for i := range s.views {
-		v := &s.views[i]
-		if v.read != nil {
-			w.block = room(w.block, hi-lo)
-		}
-		size := v.held.Size()
-		if err := v.fetch(lo, hi, s.held[i][lo*size:hi*size], w.block); err != nil {
-			return s.t.fail(err)
-		}
-	}
-	return nil
 }
 
 // compute does the pass on elements lo to hi, whole chunks but for the last one.
@@ -221,19 +204,27 @@ func (s *step) compute(w *worker, lo, hi int) error {
 	return s.r.sink.WriteAt(s.index, w.bytes, int64(lo*s.t.DType.Size()))
 }
 
-// get makes elements lo to hi of an input available in w.raw.
+// get makes elements lo to hi of an input available in w.raw. A pass over all
+// elements of inputs that are held reads them into their place on the way.
 func (s *step) get(w *worker, i, lo, hi int) error {
+	if !s.needs(i) {
+		return nil
+	}
 	v := &s.views[i]
 	size := v.held.Size()
-	switch {
-	case !s.needs(i):
+	if s.full[i] {
+		w.raw[i] = s.held[i][lo*size : hi*size]
 		return nil
-	case s.held != nil:
-		return nil
-	case v.read != nil:
+	}
+	if s.held != nil && s.pass.Chunks == nil {
+		w.raw[i] = s.held[i][lo*size : hi*size]
+	} else {
+		w.buf[i] = room(w.buf[i], (hi-lo)*size)
+		w.raw[i] = w.buf[i]
+	}
+	if v.read != nil {
 		w.block = room(w.block, hi-lo)
 	}
-	w.raw[i] = room(w.raw[i], (hi-lo)*size)
 	return v.fetch(lo, hi, w.raw[i], w.block)
 }
 
@@ -245,12 +236,7 @@ func (s *step) chunk(w *worker, lo, at, end int) error {
 			continue
 		}
 		size := s.views[i].held.Size()
-		b := w.raw[i]
-		if s.held != nil {
-			b = s.held[i][at*size : end*size]
-		} else {
-			b = b[(at-lo)*size:][:(end-at)*size]
-		}
+		b := w.raw[i][(at-lo)*size:][:(end-at)*size]
 		w.in[i] = room(w.in[i], end-at)
 		c.In[i] = w.in[i]
 		if err := s.widen(w, i, at, c.In[i], b); err != nil {
@@ -337,16 +323,16 @@ func (s *step) copy(w *worker, lo, hi int) error {
 	w.prepare(2)
 	size := s.t.DType.Size()
 	for i := range s.views {
-		b := room(w.raw[min(i, 1)], (hi-lo)*size)
-		w.raw[min(i, 1)] = b
+		b := room(w.buf[min(i, 1)], (hi-lo)*size)
+		w.buf[min(i, 1)] = b
 		if err := s.views[i].raw(lo, hi, b); err != nil {
 			return s.t.fail(err)
 		}
-		if i > 0 && !bytes.Equal(b, w.raw[0]) {
+		if i > 0 && !bytes.Equal(b, w.buf[0]) {
 			return s.t.fail(fault.Dataf("elements of type %v are copied, but those of model %s and model %s differ",
 				s.t.DType, s.views[0].model, s.views[i].model))
 		}
 	}
 	s.r.add((hi - lo) * size)
-	return s.r.sink.WriteAt(s.index, w.raw[0], int64(lo*size))
+	return s.r.sink.WriteAt(s.index, w.buf[0], int64(lo*size))
 }
