@@ -3,7 +3,10 @@
 
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // The kernels of this file combine the weights of models. A product is rounded
 // before it is added, so they have the same bits on every level, Portable included.
@@ -104,6 +107,24 @@ func (l Level) KeepBits(y, x []float32, bits []uint64) {
 	rest := bits[0] >> used
 	atKeepBits(l, &t[0][0], &t[1][0], lanes, &rest)
 	copy(y, t[0][:])
+}
+
+// Bucket puts the magnitudes of x into 256 buckets, 32 for every power of two: the lowest
+// 8 bits of w[i] become
+//
+//	min(max(b − lowest, 0)·2⁻¹⁸, 255), rounded down, for the bits b of |x[i]|
+//
+// x has the length of w. lowest is less than 2³¹.
+func (l Level) Bucket(w []uint32, x []float32, lowest uint32) {
+	if l != Portable {
+		eachBucket(l, unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(w))), len(w)), x, lowest)
+		return
+	}
+	x = x[:len(w)]
+	for i, v := range x {
+		b := max(math.Float32bits(v)&magnitude, lowest) - lowest
+		w[i] = w[i]&^255 | min(b>>18, 255)
+	}
 }
 
 // Votes are sums over weighted parts of several models, of which a majority of each

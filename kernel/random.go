@@ -130,3 +130,23 @@ func (l Level) RandomBelow(bits []uint64, s rng.Stream, lo uint64, n int, thresh
 		bits[len(bits)-1] &= 1<<r - 1
 	}
 }
+
+// WordsBelow sets bit i of bits where the upper 24 bits of w[i] are below the threshold,
+// and clears it elsewhere, also those behind the last w in a word.
+func (l Level) WordsBelow(bits []uint64, w []uint32, threshold uint32) {
+	bits = bits[:(len(w)+63)/64]
+	clear(bits)
+	threshold = min(threshold, 1<<24)
+	at := 0
+	if l != Portable {
+		for at+lanes <= len(w) {
+			n := min(whole(len(w)-at), piece)
+			atBelow(l, &bits[at/64], &w[at], n, threshold)
+			at += n
+		}
+	}
+	for i, v := range w[at:] {
+		i += at
+		bits[i/64] |= uint64(less(v>>8, threshold)) << (i % 64)
+	}
+}

@@ -106,5 +106,22 @@ func (l Level) Collect(dst []uint32, x []float32, lo, hi uint32) (n, above, leas
 	return n, above, least, most
 }
 
+// CountBelow is the number of x[i] for which the bits of |x[i]| are less than c ≤ 2³¹.
+func (l Level) CountBelow(x []float32, c uint32) (n int) {
+	for l != Portable && len(x) >= lanes {
+		m := min(whole(len(x)), piece)
+		var t [lanes]uint32
+		atCountBelow(l, &t[0], &x[0], m, c)
+		for _, v := range t {
+			n += int(v)
+		}
+		x = x[m:]
+	}
+	for _, v := range x {
+		n += less(math.Float32bits(v)&magnitude, c)
+	}
+	return n
+}
+
 // less is 1 if a < b, else 0, without a branch.
 func less(a, b uint32) int { return int((uint64(a) - uint64(b)) >> 63) }

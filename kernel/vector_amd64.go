@@ -140,6 +140,9 @@ func electAVX2(y, sum, plus, minus *float32, n int)
 func electMeanAVX2(y, sum, plus, minus, wplus, wminus *float32, n int)
 
 //go:noescape
+func bucketAVX2(w, x *float32, n int, c uint32)
+
+//go:noescape
 func widenF16AVX2(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -159,6 +162,9 @@ func keepBitsAVX2(y, x *float32, n int, bits *uint64)
 
 //go:noescape
 func belowAVX2(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func countBelowAVX2(lanes *uint32, x *float32, n int, c uint32)
 
 //go:noescape
 func collectAVX2(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -302,6 +308,9 @@ func electAVX512(y, sum, plus, minus *float32, n int)
 func electMeanAVX512(y, sum, plus, minus, wplus, wminus *float32, n int)
 
 //go:noescape
+func bucketAVX512(w, x *float32, n int, c uint32)
+
+//go:noescape
 func widenF16AVX512(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -321,6 +330,9 @@ func keepBitsAVX512(y, x *float32, n int, bits *uint64)
 
 //go:noescape
 func belowAVX512(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func countBelowAVX512(lanes *uint32, x *float32, n int, c uint32)
 
 //go:noescape
 func collectAVX512(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -732,6 +744,15 @@ func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 	electMeanAVX512(y, sum, plus, minus, wplus, wminus, n)
 }
 
+// atBucket: The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.
+func atBucket(l Level, w, x *float32, n int, c uint32) {
+	if l == AVX2 {
+		bucketAVX2(w, x, n, c)
+		return
+	}
+	bucketAVX512(w, x, n, c)
+}
+
 // atWidenF16: y = x.
 func atWidenF16(l Level, y *float32, x *uint16, n int) {
 	if l == AVX2 {
@@ -793,6 +814,15 @@ func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
 		return
 	}
 	belowAVX512(bits, w, n, c)
+}
+
+// atCountBelow: Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.
+func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
+	if l == AVX2 {
+		countBelowAVX2(lanes, x, n, c)
+		return
+	}
+	countBelowAVX512(lanes, x, n, c)
 }
 
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.

@@ -140,6 +140,9 @@ func electNEON(y, sum, plus, minus *float32, n int)
 func electMeanNEON(y, sum, plus, minus, wplus, wminus *float32, n int)
 
 //go:noescape
+func bucketNEON(w, x *float32, n int, c uint32)
+
+//go:noescape
 func widenF16NEON(y *float32, x *uint16, n int)
 
 //go:noescape
@@ -159,6 +162,9 @@ func keepBitsNEON(y, x *float32, n int, bits *uint64)
 
 //go:noescape
 func belowNEON(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func countBelowNEON(lanes *uint32, x *float32, n int, c uint32)
 
 //go:noescape
 func collectNEON(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -396,6 +402,11 @@ func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 	electMeanNEON(y, sum, plus, minus, wplus, wminus, n)
 }
 
+// atBucket: The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.
+func atBucket(l Level, w, x *float32, n int, c uint32) {
+	bucketNEON(w, x, n, c)
+}
+
 // atWidenF16: y = x.
 func atWidenF16(l Level, y *float32, x *uint16, n int) {
 	widenF16NEON(y, x, n)
@@ -429,6 +440,11 @@ func atKeepBits(l Level, y, x *float32, n int, bits *uint64) {
 // atBelow: A bit for each of n words: whether its upper 24 bits are less than c ≤ 2^24.
 func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
 	belowNEON(bits, w, n, c)
+}
+
+// atCountBelow: Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.
+func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
+	countBelowNEON(lanes, x, n, c)
 }
 
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.

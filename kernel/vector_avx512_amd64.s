@@ -117,7 +117,9 @@ DATA number<>+432(SB)/4, $0x00000020
 DATA number<>+436(SB)/4, $0x00000020
 DATA number<>+440(SB)/4, $0x00000020
 DATA number<>+444(SB)/4, $0x00000020
-GLOBL number<>(SB), RODATA|NOPTR, $448
+DATA number<>+448(SB)/4, $0x03ffffff
+DATA number<>+452(SB)/4, $0xffffff00
+GLOBL number<>(SB), RODATA|NOPTR, $456
 
 // func addAVX512(y, a, b *float32, n int)
 TEXT ·addAVX512(SB), NOSPLIT, $0-32
@@ -2713,6 +2715,36 @@ end1:
 	VZEROUPPER
 	RET
 
+// func bucketAVX512(w, x *float32, n int, c uint32)
+TEXT ·bucketAVX512(SB), NOSPLIT, $0-28
+	MOVQ w+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), DX
+	VBROADCASTSS c+24(FP), Z29
+	VBROADCASTSS number<>+100(SB), Z28
+	VBROADCASTSS number<>+448(SB), Z27
+	VBROADCASTSS number<>+452(SB), Z26
+	TESTQ DX, DX
+	JZ end1
+loop1:
+	VMOVUPS 0(SI), Z0
+	VANDPS Z28, Z0, Z0
+	VPMAXUD Z29, Z0, Z0
+	VPSUBD Z29, Z0, Z0
+	VPMINUD Z27, Z0, Z0
+	VPSRLD $18, Z0, Z0
+	VMOVUPS 0(DI), Z1
+	VANDPS Z26, Z1, Z1
+	VORPS Z0, Z1, Z0
+	VMOVUPS Z0, 0(DI)
+	ADDQ $64, SI
+	ADDQ $64, DI
+	SUBQ $16, DX
+	JNZ loop1
+end1:
+	VZEROUPPER
+	RET
+
 // func widenF16AVX512(y *float32, x *uint16, n int)
 TEXT ·widenF16AVX512(SB), NOSPLIT, $0-24
 	MOVQ y+0(FP), DI
@@ -2875,6 +2907,31 @@ loop1:
 	SUBQ $16, DX
 	JNZ loop1
 end1:
+	VZEROUPPER
+	RET
+
+// func countBelowAVX512(lanes *uint32, x *float32, n int, c uint32)
+TEXT ·countBelowAVX512(SB), NOSPLIT, $0-28
+	MOVQ lanes+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), DX
+	VBROADCASTSS number<>+100(SB), Z29
+	VBROADCASTSS c+24(FP), Z28
+	VMOVUPS 0(DI), Z1
+	VMOVAPS Z1, Z0
+	TESTQ DX, DX
+	JZ end1
+loop1:
+	VMOVUPS 0(SI), Z1
+	VANDPS Z29, Z1, Z1
+	VPSUBD Z28, Z1, Z1
+	VPSRLD $31, Z1, Z1
+	VPADDD Z1, Z0, Z0
+	ADDQ $64, SI
+	SUBQ $16, DX
+	JNZ loop1
+end1:
+	VMOVUPS Z0, 0(DI)
 	VZEROUPPER
 	RET
 

@@ -573,6 +573,24 @@ func eachElectMean(l Level, y, sum, plus, minus, wplus, wminus []float32) {
 	copy(y, t[0][:])
 }
 
+// eachBucket: The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.
+func eachBucket(l Level, w, x []float32, c uint32) {
+	x = x[:len(w)]
+	for len(w) >= lanes {
+		n := min(len(w)/lanes*lanes, piece)
+		atBucket(l, &w[0], &x[0], n, c)
+		w, x = w[n:], x[n:]
+	}
+	if len(w) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[0][:], w)
+	copy(t[1][:], x)
+	atBucket(l, &t[0][0], &t[1][0], lanes, c)
+	copy(w, t[0][:])
+}
+
 // eachWidenF16: y = x.
 func eachWidenF16(l Level, y []float32, x []uint16) {
 	x = x[:len(y)]

@@ -44,91 +44,93 @@ DATA number<>+140(SB)/4, $0x00000000
 DATA number<>+144(SB)/4, $0x00000001
 DATA number<>+148(SB)/4, $0x00000002
 DATA number<>+152(SB)/4, $0x00000003
-DATA number<>+156(SB)/4, $0x00000001
-DATA number<>+160(SB)/4, $0x00000002
-DATA number<>+164(SB)/4, $0x00000004
-DATA number<>+168(SB)/4, $0x00000008
-DATA number<>+172(SB)/4, $0x00000010
-DATA number<>+176(SB)/4, $0x00000020
-DATA number<>+180(SB)/4, $0x00000040
-DATA number<>+184(SB)/4, $0x00000080
-DATA number<>+188(SB)/4, $0x00000100
-DATA number<>+192(SB)/4, $0x00000200
-DATA number<>+196(SB)/4, $0x00000400
-DATA number<>+200(SB)/4, $0x00000800
-DATA number<>+204(SB)/4, $0x00001000
-DATA number<>+208(SB)/4, $0x00002000
-DATA number<>+212(SB)/4, $0x00004000
-DATA number<>+216(SB)/4, $0x00008000
-DATA number<>+220(SB)/4, $0x00000101
-DATA number<>+224(SB)/4, $0x00000102
-DATA number<>+228(SB)/4, $0x00000104
-DATA number<>+232(SB)/4, $0x00000108
-DATA number<>+236(SB)/4, $0x03020100
-DATA number<>+240(SB)/4, $0x03020100
+DATA number<>+156(SB)/4, $0x03ffffff
+DATA number<>+160(SB)/4, $0xffffff00
+DATA number<>+164(SB)/4, $0x00000001
+DATA number<>+168(SB)/4, $0x00000002
+DATA number<>+172(SB)/4, $0x00000004
+DATA number<>+176(SB)/4, $0x00000008
+DATA number<>+180(SB)/4, $0x00000010
+DATA number<>+184(SB)/4, $0x00000020
+DATA number<>+188(SB)/4, $0x00000040
+DATA number<>+192(SB)/4, $0x00000080
+DATA number<>+196(SB)/4, $0x00000100
+DATA number<>+200(SB)/4, $0x00000200
+DATA number<>+204(SB)/4, $0x00000400
+DATA number<>+208(SB)/4, $0x00000800
+DATA number<>+212(SB)/4, $0x00001000
+DATA number<>+216(SB)/4, $0x00002000
+DATA number<>+220(SB)/4, $0x00004000
+DATA number<>+224(SB)/4, $0x00008000
+DATA number<>+228(SB)/4, $0x00000101
+DATA number<>+232(SB)/4, $0x00000102
+DATA number<>+236(SB)/4, $0x00000104
+DATA number<>+240(SB)/4, $0x00000108
 DATA number<>+244(SB)/4, $0x03020100
 DATA number<>+248(SB)/4, $0x03020100
 DATA number<>+252(SB)/4, $0x03020100
 DATA number<>+256(SB)/4, $0x03020100
 DATA number<>+260(SB)/4, $0x03020100
 DATA number<>+264(SB)/4, $0x03020100
-DATA number<>+268(SB)/4, $0x07060504
+DATA number<>+268(SB)/4, $0x03020100
 DATA number<>+272(SB)/4, $0x03020100
-DATA number<>+276(SB)/4, $0x03020100
+DATA number<>+276(SB)/4, $0x07060504
 DATA number<>+280(SB)/4, $0x03020100
 DATA number<>+284(SB)/4, $0x03020100
-DATA number<>+288(SB)/4, $0x07060504
+DATA number<>+288(SB)/4, $0x03020100
 DATA number<>+292(SB)/4, $0x03020100
-DATA number<>+296(SB)/4, $0x03020100
-DATA number<>+300(SB)/4, $0x0b0a0908
+DATA number<>+296(SB)/4, $0x07060504
+DATA number<>+300(SB)/4, $0x03020100
 DATA number<>+304(SB)/4, $0x03020100
-DATA number<>+308(SB)/4, $0x03020100
+DATA number<>+308(SB)/4, $0x0b0a0908
 DATA number<>+312(SB)/4, $0x03020100
 DATA number<>+316(SB)/4, $0x03020100
-DATA number<>+320(SB)/4, $0x0b0a0908
+DATA number<>+320(SB)/4, $0x03020100
 DATA number<>+324(SB)/4, $0x03020100
-DATA number<>+328(SB)/4, $0x03020100
-DATA number<>+332(SB)/4, $0x07060504
-DATA number<>+336(SB)/4, $0x0b0a0908
-DATA number<>+340(SB)/4, $0x03020100
-DATA number<>+344(SB)/4, $0x03020100
+DATA number<>+328(SB)/4, $0x0b0a0908
+DATA number<>+332(SB)/4, $0x03020100
+DATA number<>+336(SB)/4, $0x03020100
+DATA number<>+340(SB)/4, $0x07060504
+DATA number<>+344(SB)/4, $0x0b0a0908
 DATA number<>+348(SB)/4, $0x03020100
-DATA number<>+352(SB)/4, $0x07060504
-DATA number<>+356(SB)/4, $0x0b0a0908
-DATA number<>+360(SB)/4, $0x03020100
-DATA number<>+364(SB)/4, $0x0f0e0d0c
+DATA number<>+352(SB)/4, $0x03020100
+DATA number<>+356(SB)/4, $0x03020100
+DATA number<>+360(SB)/4, $0x07060504
+DATA number<>+364(SB)/4, $0x0b0a0908
 DATA number<>+368(SB)/4, $0x03020100
-DATA number<>+372(SB)/4, $0x03020100
+DATA number<>+372(SB)/4, $0x0f0e0d0c
 DATA number<>+376(SB)/4, $0x03020100
 DATA number<>+380(SB)/4, $0x03020100
-DATA number<>+384(SB)/4, $0x0f0e0d0c
+DATA number<>+384(SB)/4, $0x03020100
 DATA number<>+388(SB)/4, $0x03020100
-DATA number<>+392(SB)/4, $0x03020100
-DATA number<>+396(SB)/4, $0x07060504
-DATA number<>+400(SB)/4, $0x0f0e0d0c
-DATA number<>+404(SB)/4, $0x03020100
-DATA number<>+408(SB)/4, $0x03020100
+DATA number<>+392(SB)/4, $0x0f0e0d0c
+DATA number<>+396(SB)/4, $0x03020100
+DATA number<>+400(SB)/4, $0x03020100
+DATA number<>+404(SB)/4, $0x07060504
+DATA number<>+408(SB)/4, $0x0f0e0d0c
 DATA number<>+412(SB)/4, $0x03020100
-DATA number<>+416(SB)/4, $0x07060504
-DATA number<>+420(SB)/4, $0x0f0e0d0c
-DATA number<>+424(SB)/4, $0x03020100
-DATA number<>+428(SB)/4, $0x0b0a0908
-DATA number<>+432(SB)/4, $0x0f0e0d0c
-DATA number<>+436(SB)/4, $0x03020100
-DATA number<>+440(SB)/4, $0x03020100
+DATA number<>+416(SB)/4, $0x03020100
+DATA number<>+420(SB)/4, $0x03020100
+DATA number<>+424(SB)/4, $0x07060504
+DATA number<>+428(SB)/4, $0x0f0e0d0c
+DATA number<>+432(SB)/4, $0x03020100
+DATA number<>+436(SB)/4, $0x0b0a0908
+DATA number<>+440(SB)/4, $0x0f0e0d0c
 DATA number<>+444(SB)/4, $0x03020100
-DATA number<>+448(SB)/4, $0x0b0a0908
-DATA number<>+452(SB)/4, $0x0f0e0d0c
-DATA number<>+456(SB)/4, $0x03020100
-DATA number<>+460(SB)/4, $0x07060504
-DATA number<>+464(SB)/4, $0x0b0a0908
-DATA number<>+468(SB)/4, $0x0f0e0d0c
-DATA number<>+472(SB)/4, $0x03020100
-DATA number<>+476(SB)/4, $0x03020100
-DATA number<>+480(SB)/4, $0x07060504
-DATA number<>+484(SB)/4, $0x0b0a0908
-DATA number<>+488(SB)/4, $0x0f0e0d0c
-GLOBL number<>(SB), RODATA|NOPTR, $492
+DATA number<>+448(SB)/4, $0x03020100
+DATA number<>+452(SB)/4, $0x03020100
+DATA number<>+456(SB)/4, $0x0b0a0908
+DATA number<>+460(SB)/4, $0x0f0e0d0c
+DATA number<>+464(SB)/4, $0x03020100
+DATA number<>+468(SB)/4, $0x07060504
+DATA number<>+472(SB)/4, $0x0b0a0908
+DATA number<>+476(SB)/4, $0x0f0e0d0c
+DATA number<>+480(SB)/4, $0x03020100
+DATA number<>+484(SB)/4, $0x03020100
+DATA number<>+488(SB)/4, $0x07060504
+DATA number<>+492(SB)/4, $0x0b0a0908
+DATA number<>+496(SB)/4, $0x0f0e0d0c
+GLOBL number<>(SB), RODATA|NOPTR, $500
 
 // func addNEON(y, a, b *float32, n int)
 TEXT ·addNEON(SB), NOSPLIT, $0-32
@@ -6077,6 +6079,70 @@ loop1:
 end1:
 	RET
 
+// func bucketNEON(w, x *float32, n int, c uint32)
+TEXT ·bucketNEON(SB), NOSPLIT, $0-28
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf6400 // umax v0.4s, v0.4s, v31.4s
+	WORD $0x6ebf6421 // umax v1.4s, v1.4s, v31.4s
+	WORD $0x6ebf6442 // umax v2.4s, v2.4s, v31.4s
+	WORD $0x6ebf6463 // umax v3.4s, v3.4s, v31.4s
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf8400 // sub v0.4s, v0.4s, v31.4s
+	WORD $0x6ebf8421 // sub v1.4s, v1.4s, v31.4s
+	WORD $0x6ebf8442 // sub v2.4s, v2.4s, v31.4s
+	WORD $0x6ebf8463 // sub v3.4s, v3.4s, v31.4s
+	FMOVS number<>+156(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf6c00 // umin v0.4s, v0.4s, v31.4s
+	WORD $0x6ebf6c21 // umin v1.4s, v1.4s, v31.4s
+	WORD $0x6ebf6c42 // umin v2.4s, v2.4s, v31.4s
+	WORD $0x6ebf6c63 // umin v3.4s, v3.4s, v31.4s
+	WORD $0x6f2e0400 // ushr v0.4s, v0.4s, #18
+	WORD $0x6f2e0421 // ushr v1.4s, v1.4s, #18
+	WORD $0x6f2e0442 // ushr v2.4s, v2.4s, #18
+	WORD $0x6f2e0463 // ushr v3.4s, v3.4s, #18
+	FMOVQ 0(R0), F4
+	FMOVQ 16(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVS number<>+160(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
+	WORD $0x4ea11ca1 // orr v1.16b, v5.16b, v1.16b
+	WORD $0x4ea21cc2 // orr v2.16b, v6.16b, v2.16b
+	WORD $0x4ea31ce3 // orr v3.16b, v7.16b, v3.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	RET
+
 // func widenF16NEON(y *float32, x *uint16, n int)
 TEXT ·widenF16NEON(SB), NOSPLIT, $0-24
 	MOVD y+0(FP), R0
@@ -6315,16 +6381,16 @@ loop1:
 	MOVHU 0(R3), R4
 	FMOVS R4, F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD $number<>+156(SB), R4
+	MOVD $number<>+164(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe4 // cmtst v4.4s, v31.4s, v30.4s
-	MOVD $number<>+172(SB), R4
+	MOVD $number<>+180(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe5 // cmtst v5.4s, v31.4s, v30.4s
-	MOVD $number<>+188(SB), R4
+	MOVD $number<>+196(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe6 // cmtst v6.4s, v31.4s, v30.4s
-	MOVD $number<>+204(SB), R4
+	MOVD $number<>+212(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe7 // cmtst v7.4s, v31.4s, v30.4s
 	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
@@ -6364,22 +6430,22 @@ loop1:
 	WORD $0x6ebf8421 // sub v1.4s, v1.4s, v31.4s
 	WORD $0x6ebf8442 // sub v2.4s, v2.4s, v31.4s
 	WORD $0x6ebf8463 // sub v3.4s, v3.4s, v31.4s
-	MOVD $number<>+156(SB), R3
+	MOVD $number<>+164(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a81d // cmlt v29.4s, v0.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
 	WORD $0x4ebd1fbf // orr v31.16b, v29.16b, v29.16b
-	MOVD $number<>+172(SB), R3
+	MOVD $number<>+180(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a83d // cmlt v29.4s, v1.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
 	WORD $0x4ebd1fff // orr v31.16b, v31.16b, v29.16b
-	MOVD $number<>+188(SB), R3
+	MOVD $number<>+196(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a85d // cmlt v29.4s, v2.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
 	WORD $0x4ebd1fff // orr v31.16b, v31.16b, v29.16b
-	MOVD $number<>+204(SB), R3
+	MOVD $number<>+212(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a87d // cmlt v29.4s, v3.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
@@ -6392,6 +6458,55 @@ loop1:
 	SUB $16, R2, R2
 	CBNZ R2, loop1
 end1:
+	RET
+
+// func countBelowNEON(lanes *uint32, x *float32, n int, c uint32)
+TEXT ·countBelowNEON(SB), NOSPLIT, $0-28
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	FMOVQ 0(R0), F4
+	FMOVQ 16(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	WORD $0x4ea41c80 // orr v0.16b, v4.16b, v4.16b
+	WORD $0x4ea51ca1 // orr v1.16b, v5.16b, v5.16b
+	WORD $0x4ea61cc2 // orr v2.16b, v6.16b, v6.16b
+	WORD $0x4ea71ce3 // orr v3.16b, v7.16b, v7.16b
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F4
+	FMOVQ 16(R1), F5
+	FMOVQ 32(R1), F6
+	FMOVQ 48(R1), F7
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf8484 // sub v4.4s, v4.4s, v31.4s
+	WORD $0x6ebf84a5 // sub v5.4s, v5.4s, v31.4s
+	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
+	WORD $0x6ebf84e7 // sub v7.4s, v7.4s, v31.4s
+	WORD $0x6f210484 // ushr v4.4s, v4.4s, #31
+	WORD $0x6f2104a5 // ushr v5.4s, v5.4s, #31
+	WORD $0x6f2104c6 // ushr v6.4s, v6.4s, #31
+	WORD $0x6f2104e7 // ushr v7.4s, v7.4s, #31
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	ADD $64, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
 	RET
 
 // func collectNEON(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -6412,9 +6527,9 @@ TEXT ·collectNEON(SB), NOSPLIT, $0-40
 	WORD $0x4e040631 // dup v17.4s, v17.s[0]
 	FMOVS hi+36(FP), F18
 	WORD $0x4e040652 // dup v18.4s, v18.s[0]
-	MOVD $number<>+220(SB), R4
+	MOVD $number<>+228(SB), R4
 	FMOVQ (R4), F4
-	MOVD $number<>+236(SB), R5
+	MOVD $number<>+244(SB), R5
 	MOVD R0, R7
 	CBZ R2, end1
 loop1:

@@ -202,6 +202,10 @@ func atElect(l Level, y, sum, plus, minus *float32, n int) {
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 }
 
+// atBucket: The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.
+func atBucket(l Level, w, x *float32, n int, c uint32) {
+}
+
 // atWidenF16: y = x.
 func atWidenF16(l Level, y *float32, x *uint16, n int) {
 }
@@ -228,6 +232,10 @@ func atKeepBits(l Level, y, x *float32, n int, bits *uint64) {
 
 // atBelow: A bit for each of n words: whether its upper 24 bits are less than c ≤ 2^24.
 func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
+}
+
+// atCountBelow: Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.
+func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
 }
 
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.

@@ -63,6 +63,11 @@ var mergeKernels = []each{
 		},
 	},
 	{
+		name: "bucket", doc: "The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.",
+		both: []string{"w"}, in: []string{"x"}, rest: params("uint32", "c"),
+		compute: bucket,
+	},
+	{
 		name: "widenF16", doc: "y = x.", out: []string{"y"}, in: []string{"x"}, words: []string{"x"},
 		compute: func(k *kern) { k.store("y", k.fromF16("x")) },
 	},
@@ -71,6 +76,14 @@ var mergeKernels = []each{
 		out: []string{"y"}, in: []string{"x"}, words: []string{"y"},
 		compute: func(k *kern) { k.toF16("y", k.load("x")) },
 	},
+}
+
+// bucket has 32 buckets in every power of two, 256 in all.
+func bucket(k *kern) {
+	c := k.arg("c")
+	b := k.minus(k.larger(k.and(k.load("x"), k.bits(magnitude)), c), c)
+	b = k.do(opBucket, k.smaller(b, k.bits(1<<26-1)))
+	k.store("w", k.or(k.and(k.load("w"), k.bits(1<<32-1<<8)), b))
 }
 
 func vote(k *kern) {
@@ -120,6 +133,18 @@ var mergeFolds = []definition{
 		params: join(params("*uint64", "bits"), params("*uint32", "w"), params("int", "n"), params("uint32", "c")),
 		body: func(k *kern) {
 			k.loop("n", func() { k.negative("bits", k.minus(k.down8(k.load("w")), k.arg("c"))) })
+		},
+	},
+	{
+		name: "countBelow", doc: "Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.",
+		params: join(params("*uint32", "lanes"), ptrs("x"), params("int", "n"), params("uint32", "c")),
+		body: func(k *kern) {
+			count := k.hold(k.loadAt("lanes", 0))
+			k.loop("n", func() {
+				d := k.minus(k.and(k.load("x"), k.bits(magnitude)), k.arg("c"))
+				k.to(count, opPlus, count, k.do(opSign, d))
+			})
+			k.storeAt("lanes", 0, count)
 		},
 	},
 	{

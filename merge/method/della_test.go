@@ -82,19 +82,18 @@ func TestDella(t *testing.T) {
 
 // TestDellaChance: the probabilities of a worked example, and how many stay.
 func TestDellaChance(t *testing.T) {
-	q := newPruner([]int{2, 4}, 0.5, 0.15)
 	for i, want := range []float64{.55, .45, .35, .65, .65, .45, .55, .35} {
 		b, m := vectorB, vectorM1
 		d := []float32{m[0] - b[0], m[1] - b[1], m[2] - b[2], m[3] - b[3]}
 		if i >= 4 {
 			d = []float32{m[4] - b[4], m[5] - b[5], m[6] - b[6], m[7] - b[7]}
 		}
-		if got := q.chance(plainRanks(d)[i%4]); math.Abs(got-want) > 1e-15 {
+		if got := chanceOf(plainRanks(d)[i%4], 4, 0.5, 0.15); math.Abs(got-want) > 1e-15 {
 			t.Errorf("element %d: got p = %v, want %v", i, got, want)
 		}
 	}
 	const rows, m = 3000, 50
-	q = newPruner([]int{rows, m}, 0.4, 0.3)
+	q := newPruner([]int{rows, m}, 0.4, 0.3)
 	d := fill(rows*m, func(i int) float32 { return float32(1 + i%m) })
 	mask := make([]uint64, (len(d)+63)/64)
 	q.keep(kernel.Best(), mask, d, rng.Keyed([2]uint32{1, 2}), 0, make([]float32, q.scratch(len(d))))
@@ -103,7 +102,7 @@ func TestDellaChance(t *testing.T) {
 		for i := j; i < len(d); i += m {
 			n += int(mask[i/64] >> (i % 64) & 1)
 		}
-		p := q.chance(j + 1)
+		p := chanceOf(j+1, m, 0.4, 0.3)
 		if z := (float64(n) - rows*p) / math.Sqrt(rows*p*(1-p)); math.Abs(z) > 4.5 {
 			t.Errorf("rank %d: kept %d of %d, want %.0f: %.1f standard errors", j+1, n, rows, rows*p, z)
 		}

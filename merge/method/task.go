@@ -135,7 +135,7 @@ func (t taskRule) job(p Problem) (Job, error) {
 		lambda:    float32(p.Global.orElse("lambda", 1)),
 	}
 	if t.thin == byRank {
-		j.size = Rows(newPruner(p.Shape, 0, 0).size())
+		j.size = Rows(slabOf(p.Shape).size())
 	}
 	rescale := p.Global.orElse("rescale", t.rescale) != 0
 	var faults []error
