@@ -150,3 +150,29 @@ func (l Level) WordsBelow(bits []uint64, w []uint32, threshold uint32) {
 		bits[i/64] |= uint64(less(v>>8, threshold)) << (i % 64)
 	}
 }
+
+// Sieve looks up a pair of bounds for each w[i] by its lowest byte, and compares its
+// highest byte h with them: bit i of kept is set where h is below the lower byte of the
+// pair, and that of open where it is not, nor above the upper byte. Bits behind the last
+// w in a word become 0.
+func (l Level) Sieve(kept, open []uint64, w []uint32, bounds *[256]uint16) {
+	words := (len(w) + 63) / 64
+	kept, open = kept[:words], open[:words]
+	clear(kept)
+	clear(open)
+	at := 0
+	if l != Portable && l != AVX2 && l != NEON { // two vectors of AVX-512 at once
+		for at+2*lanes <= len(w) {
+			n := min((len(w)-at)/(2*lanes)*(2*lanes), piece)
+			atSieve(l, &kept[at/64], &open[at/64], &w[at], n, &bounds[0])
+			at += n
+		}
+	}
+	for i, v := range w[at:] {
+		i += at
+		t, h := uint32(bounds[uint8(v)]), v>>24
+		under := uint64(less(h, t&0xff))
+		kept[i/64] |= under << (i % 64)
+		open[i/64] |= (1 - under) & (1 - uint64(less(t>>8, h))) << (i % 64)
+	}
+}

@@ -335,6 +335,9 @@ func belowAVX512(bits *uint64, w *uint32, n int, c uint32)
 func countBelowAVX512(lanes *uint32, x *float32, n int, c uint32)
 
 //go:noescape
+func sieveAVX512(kept, open *uint64, w *uint32, n int, bound *uint16)
+
+//go:noescape
 func collectAVX512(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
 
 // atAdd: y = a + b.
@@ -823,6 +826,12 @@ func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
 		return
 	}
 	countBelowAVX512(lanes, x, n, c)
+}
+
+// atSieve: Bits of n words, n a multiple of 32: kept, whether the highest byte is less than the lower byte of
+// bound[b], where b is the lowest byte; open, whether it is not, nor more than the upper byte.
+func atSieve(l Level, kept, open *uint64, w *uint32, n int, bound *uint16) {
+	sieveAVX512(kept, open, w, n, bound)
 }
 
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.

@@ -238,6 +238,11 @@ func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
 func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
 }
 
+// atSieve: Bits of n words, n a multiple of 32: kept, whether the highest byte is less than the lower byte of
+// bound[b], where b is the lowest byte; open, whether it is not, nor more than the upper byte.
+func atSieve(l Level, kept, open *uint64, w *uint32, n int, bound *uint16) {
+}
+
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.
 // counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo,
 // and then the length of dst.

@@ -148,6 +148,14 @@ var mergeFolds = []definition{
 		},
 	},
 	{
+		name: "sieve", only: "AVX512",
+		doc: "Bits of n words, n a multiple of 32: kept, whether the highest byte is less than the lower byte of\n" +
+			"bound[b], where b is the lowest byte; open, whether it is not, nor more than the upper byte.",
+		params: join(params("*uint64", "kept", "open"), params("*uint32", "w"), params("int", "n"),
+			params("*uint16", "bound")),
+		body: sieve,
+	},
+	{
 		name: "collect",
 		doc: "dst = the bits of |x| that are above lo and below hi; up to n numbers are written.\n" +
 			"counts has, in 16 lanes each, how many are above hi, equal to hi and equal to lo,\n" +

@@ -91,27 +91,37 @@ func (q *pruner) scratch(n int) int {
 func (q *pruner) keep(l kernel.Level, mask []uint64, d []float32, s rng.Stream, lo int, scratch []float32) {
 	random, rest := words(scratch[:len(d)]), scratch[len(d):]
 	l.RandomWords(random, s, uint64(lo))
+	r := newRow(q.m)
 	if q.stride == 1 {
-		r := newRows(mask, d, random)
-		q.bounds(l, r)
 		for at := 0; at < len(d); at += q.m {
-			q.row(l, r, at)
+			r.x, r.w = d[at:][:q.m], random[at:][:q.m]
+			q.decide(l, r)
+			orBits(mask, r.kept, at)
 		}
 		return
 	}
-	x, w := rest[:q.m], words(rest[q.m:][:q.m])
-	r := newRows(make([]uint64, (q.m+63)/64), x, w)
+	r.x, r.w = rest[:q.m], words(rest[q.m:][:q.m])
 	for at := 0; at < len(d); at += q.size() {
 		for c := at; c < at+q.stride; c++ {
-			for j := range x {
-				x[j], w[j] = d[c+j*q.stride], random[c+j*q.stride]
+			for j := range r.x {
+				r.x[j], r.w[j] = d[c+j*q.stride], random[c+j*q.stride]
 			}
-			q.bounds(l, r)
-			q.row(l, r, 0)
-			for j := range x {
+			q.decide(l, r)
+			for j := range r.x {
 				i := c + j*q.stride
 				mask[i/64] |= r.kept[j/64] >> (j % 64) & 1 << (i % 64)
 			}
+		}
+	}
+}
+
+// orBits adds the bits of b to those of mask from bit at on.
+func orBits(mask, b []uint64, at int) {
+	i, shift := at/64, at%64
+	for k, w := range b {
+		mask[i+k] |= w << shift
+		if over := w >> (64 - shift); over != 0 {
+			mask[i+k+1] |= over
 		}
 	}
 }
@@ -124,18 +134,19 @@ const (
 	fewest = 64
 )
 
-// rows is whole rows one after the other, and what work on one of them needs.
-type rows struct {
+// row is a row, and what work on it needs.
+type row struct {
 	x          []float32
 	w          []uint32 // random numbers in the upper 24 bits, buckets in the others
-	kept, open []uint64 // bits: what is kept; where the rank decides
+	kept, open []uint64 // bits: what is kept; what is not decided
 
 	count  [4][rowBuckets]uint32 // elements of every bucket, in four parts
 	before [rowBuckets + 1]int32 // elements in lower buckets
 	edges  [rowBuckets]edge
-	asked  []int32 // elements of the row whose exact rank is needed
+	bounds [rowBuckets]uint16 // of [kernel.Level.Sieve]
+	asked  []int32            // elements whose exact rank is needed
 
-	order          []int32 // elements of the row by buckets
+	order          []int32 // elements by buckets
 	members, spare []uint64
 }
 
@@ -143,45 +154,60 @@ type rows struct {
 // those that lie width or more above it are not.
 type edge struct{ low, width uint32 }
 
-func newRows(kept []uint64, x []float32, w []uint32) *rows {
-	return &rows{x: x, w: w, kept: kept, open: make([]uint64, len(kept)), asked: make([]int32, 0, fewest)}
-}
-
-// bounds sets r.kept where any rank would be kept, and r.open where some would.
-func (q *pruner) bounds(l kernel.Level, r *rows) {
-	l.WordsBelow(r.kept, r.w, q.low)
-	l.WordsBelow(r.open, r.w, q.high)
-	for i, k := range r.kept {
-		r.open[i] &^= k
+func newRow(m int) *row {
+	bits := make([]uint64, 2*((m+63)/64))
+	return &row{
+		kept: bits[:len(bits)/2], open: bits[len(bits)/2:],
+		asked: make([]int32, 0, fewest),
 	}
 }
 
-// row decides on the row from element at on.
-func (q *pruner) row(l kernel.Level, r *rows, at int) {
-	x, w := r.x[at:][:q.m], r.w[at:][:q.m]
+// decide sets r.kept.
+func (q *pruner) decide(l kernel.Level, r *row) {
 	r.asked = r.asked[:0]
-	if len(x) <= fewest {
-		r.eachOpen(at, len(x), func(i int) { r.asked = append(r.asked, int32(i)) })
+	if q.m <= fewest {
+		q.few(l, r)
 	} else {
-		l.Bucket(w, x, lowestOf(l, x))
-		r.tally(w)
+		l.Bucket(r.w, r.x, lowestOf(l, r.x))
+		r.tally()
 		q.draw(r)
-		r.classify(at, x, w)
+		l.Sieve(r.kept, r.open, r.w, &r.bounds)
+		r.classify()
 	}
 	if len(r.asked) > fewest {
-		q.sorted(r, at, x, w)
+		q.sorted(r)
 		return
 	}
 	for _, i := range r.asked {
-		k := key(x[i])
-		rank := 1 + l.CountBelow(x[:i], k+1) + l.CountBelow(x[i:], k)
-		r.keepBelow(at+int(i), w[i], q.below[rank])
+		r.keepBelow(int(i), q.below[rankAt(l, r.x, int(i))])
 	}
 }
 
-// keepBelow keeps element i of all rows if its random number is below a bound.
-func (r *rows) keepBelow(i int, w, bound uint32) {
-	r.kept[i/64] |= (uint64(w>>8) - uint64(bound)) >> 63 << (i % 64)
+// few asks for the ranks of all elements that are not kept or dropped at any.
+func (q *pruner) few(l kernel.Level, r *row) {
+	l.WordsBelow(r.kept, r.w, q.low)
+	for i, w := range r.w {
+		if u := w >> 8; u >= q.low && u < q.high {
+			r.asked = append(r.asked, int32(i))
+		}
+	}
+}
+
+// keepBelow keeps element i if its random number is below a bound.
+func (r *row) keepBelow(i int, bound uint32) {
+	r.kept[i/64] |= (uint64(r.w[i]>>8) - uint64(bound)) >> 63 << (i % 64)
+}
+
+// rankAt is the rank of x[i].
+func rankAt(l kernel.Level, x []float32, i int) int {
+	k, part := key(x[i]), i&^15
+	rank := 1 + l.CountBelow(x[:part], k+1) + l.CountBelow(x[part:], k)
+	for _, v := range x[part:i] {
+		if key(v) == k {
+			rank++
+		}
+	}
+	return rank
 }
 
 // lowestOf chooses the buckets of a row: from its mean magnitude, roughly, the last one
@@ -208,8 +234,9 @@ func lowestOf(l kernel.Level, x []float32) uint32 {
 
 // tally counts the elements of every bucket. Neighbours are counted apart, for they
 // often fall into one.
-func (r *rows) tally(w []uint32) {
+func (r *row) tally() {
 	clear(r.count[:])
+	w := r.w
 	c := &r.count
 	for ; len(w) >= 4; w = w[4:] {
 		c[0][uint8(w[0])]++
@@ -222,97 +249,76 @@ func (r *rows) tally(w []uint32) {
 	}
 }
 
-// draw finds the edges of every bucket from the ranks of its first element and its last
-// one. An edge at 2³² is one less, and what lies there is not decided.
-func (q *pruner) draw(r *rows) {
+// draw finds the edges and bounds of every bucket from the ranks of its first element and
+// its last one. An edge at 2³² is one less, and what lies there is not decided.
+func (q *pruner) draw(r *row) {
 	c, n := &r.count, uint32(0)
 	for b := range rowBuckets {
 		r.before[b] = int32(n)
 		first := q.below[n+1]
 		n += c[0][b] + c[1][b] + c[2][b] + c[3][b]
 		last := q.below[n]
-		low := min(uint64(min(first, last))<<8, math.MaxUint32)
-		r.edges[b] = edge{uint32(low), uint32(uint64(max(first, last))<<8 - low)}
+		from, to := min(first, last), max(first, last)
+		low := min(uint64(from)<<8, math.MaxUint32)
+		r.edges[b] = edge{uint32(low), uint32(uint64(to)<<8 - low)}
+		r.bounds[b] = uint16(low>>24 | uint64(max(to, 1)-1)>>16<<8)
 	}
 	r.before[rowBuckets] = int32(n)
 }
 
-// classify decides on the open elements of a row but those in r.asked.
-func (r *rows) classify(at int, x []float32, w []uint32) {
-	for k := at / 64; k*64 < at+len(x); k++ {
-		var kept uint64
-		first := k*64 - at
-		for open := r.openOf(k, at, len(x)); open != 0; open &= open - 1 {
+// classify decides on the open elements but those in r.asked.
+func (r *row) classify() {
+	x, w := r.x, r.w
+	for k, open := range r.open {
+		for ; open != 0; open &= open - 1 {
 			j := bits.TrailingZeros64(open) & 63
-			e := w[first+j]
+			i := 64*k + j
+			e := w[i]
 			t := r.edges[uint8(e)]
 			over := uint64(e) - uint64(t.low)
-			kept |= over >> 63 << j
-			if uint32(over) < t.width && x[first+j] != 0 {
-				r.asked = append(r.asked, int32(first+j))
+			r.kept[k] |= over >> 63 << j
+			if uint32(over) < t.width && x[i] != 0 {
+				r.asked = append(r.asked, int32(i))
 			}
-		}
-		r.kept[k] |= kept
-	}
-}
-
-// openOf is those bits of word k of r.open that are of n elements from at on.
-func (r *rows) openOf(k, at, n int) uint64 {
-	open := r.open[k]
-	if from := at - k*64; from > 0 {
-		open &= ^uint64(0) << from
-	}
-	if to := at + n - k*64; to < 64 {
-		open &= 1<<to - 1
-	}
-	return open
-}
-
-// eachOpen calls f for the open ones of n elements from at on.
-func (r *rows) eachOpen(at, n int, f func(i int)) {
-	for k := at / 64; k*64 < at+n; k++ {
-		for open := r.openOf(k, at, n); open != 0; open &= open - 1 {
-			f(k*64 - at + bits.TrailingZeros64(open))
 		}
 	}
 }
 
 // sorted decides on all elements of the buckets in which exact ranks are needed.
-func (q *pruner) sorted(r *rows, at int, x []float32, w []uint32) {
+func (q *pruner) sorted(r *row) {
 	if r.order == nil {
 		r.order = make([]int32, q.m)
 		r.members, r.spare = make([]uint64, q.m), make([]uint64, q.m)
 	}
 	next := r.before
-	for i, e := range w {
+	for i, e := range r.w {
 		p := &next[uint8(e)]
 		r.order[*p] = int32(i)
 		*p++
 	}
 	var marked [rowBuckets]bool
 	for _, i := range r.asked {
-		marked[uint8(w[i])] = true
+		marked[uint8(r.w[i])] = true
 	}
 	for b, asked := range marked {
 		if !asked {
 			continue
 		}
-		rank := int(r.before[b])
-		for j, m := range r.ranked(x, r.order[rank:r.before[b+1]]) {
-			i := int(uint32(m))
-			r.keepBelow(at+i, w[i], q.below[rank+j+1])
+		before := int(r.before[b])
+		for j, m := range r.ranked(r.order[before:r.before[b+1]]) {
+			r.keepBelow(int(uint32(m)), q.below[before+j+1])
 		}
 	}
 }
 
-// ranked is elements of x, given in order, in the order of their ranks: an element in
-// the lower 32 bits and its key above.
-func (r *rows) ranked(x []float32, elements []int32) []uint64 {
+// ranked is some elements, given in order, in the order of their ranks: an element in the
+// lower 32 bits and its key above.
+func (r *row) ranked(elements []int32) []uint64 {
 	m := r.members[:len(elements)]
 	var differ uint32
-	first := key(x[elements[0]])
+	first := key(r.x[elements[0]])
 	for j, i := range elements {
-		k := key(x[i])
+		k := key(r.x[i])
 		m[j] = uint64(k)<<32 | uint64(i)
 		differ |= k ^ first
 	}
@@ -346,6 +352,6 @@ func sortKeys(m, spare []uint64, differ uint32) []uint64 {
 // memory is an upper bound of the bytes that it holds and that one call of keep
 // allocates.
 func (q *pruner) memory() int64 {
-	n := int64(unsafe.Sizeof(rows{})) + 4*int64(len(q.below))
-	return n + (4+4+8+8+4)*int64(q.m) + int64(max(q.m, Flat))/8
+	n := int64(unsafe.Sizeof(row{})) + 4*int64(len(q.below))
+	return n + (4+4+8+8+4)*int64(q.m) + int64(q.m)/4 + 16
 }
