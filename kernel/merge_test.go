@@ -466,3 +466,102 @@ func checkCollect(t *testing.T, l Level, dst []uint32, x []float32, lo, hi uint3
 	sameList(t, "Collect "+what, dst[:n], want)
 	equal(t, "above, least, most "+what, got, counts)
 }
+
+// anyWords is n random words, of which the highest and the lowest byte are often extreme.
+func (b bench) anyWords(n int) []uint32 {
+	w := b.uint32s(n)
+	for i := range w {
+		w[i] = b.Uint32()
+		switch b.IntN(8) {
+		case 0:
+			w[i] |= 0xff0000ff
+		case 1:
+			w[i] &^= 0xff0000ff
+		}
+	}
+	return w
+}
+
+func TestBucket(t *testing.T) { each(t, testBucket) }
+
+func testBucket(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		for _, lowest := range []uint32{0, 1, math.Float32bits(0.01), math.Float32bits(1), infinity, magnitude} {
+			x, w := b.odd(n), b.anyWords(n)
+			want := slices.Clone(w)
+			for i, v := range x {
+				bucket := (int64(math.Float32bits(v)&magnitude) - int64(lowest)) / (1 << 18)
+				want[i] = want[i]/256*256 + uint32(min(max(bucket, 0), 255))
+			}
+			l.Bucket(w, x, lowest)
+			sameList(t, "Bucket "+shape(n, int(lowest)), w, want)
+		}
+	})
+}
+
+func TestCountBelow(t *testing.T) { each(t, testCountBelow) }
+
+func testCountBelow(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		x := b.odd(n)
+		for _, c := range []uint32{0, 1, math.Float32bits(0.5), math.Float32bits(1) + 1, infinity, magnitude, 1 << 31} {
+			want := 0
+			for _, v := range x {
+				if math.Float32bits(v)&magnitude < c {
+					want++
+				}
+			}
+			equal(t, "CountBelow "+shape(n, int(c)), l.CountBelow(x, c), want)
+		}
+	})
+}
+
+func TestWordsBelow(t *testing.T) { each(t, testWordsBelow) }
+
+func testWordsBelow(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		w, got := b.anyWords(n), b.uint64s((n+63)/64)
+		for _, threshold := range []uint32{0, 1, 1 << 23, b.Uint32N(1 << 24), 1<<24 - 1, 1 << 24, 1<<32 - 1} {
+			want := make([]uint64, len(got))
+			for i, v := range w {
+				if v>>8 < threshold {
+					want[i/64] |= 1 << (i % 64)
+				}
+			}
+			l.WordsBelow(got, w, threshold)
+			sameList(t, "WordsBelow "+shape(n, int(threshold)), got, want)
+		}
+	})
+}
+
+func TestSieve(t *testing.T) { each(t, testSieve) }
+
+func testSieve(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		var bounds [256]uint16
+		for i := range bounds {
+			bounds[i] = uint16(b.Uint32())
+			if i%3 == 0 { // one byte twice
+				bounds[i] = bounds[i] & 0xff * 0x101
+			}
+		}
+		w := b.anyWords(n)
+		kept, open := b.uint64s((n+63)/64), b.uint64s((n+63)/64)
+		wantKept, wantOpen := make([]uint64, len(kept)), make([]uint64, len(open))
+		for i, v := range w {
+			low, high, h := bounds[v%256]%256, bounds[v%256]/256, uint16(v>>24)
+			if h < low {
+				wantKept[i/64] |= 1 << (i % 64)
+			} else if h <= high {
+				wantOpen[i/64] |= 1 << (i % 64)
+			}
+		}
+		l.Sieve(kept, open, w, &bounds)
+		sameList(t, "Sieve, kept, "+shape(n), kept, wantKept)
+		sameList(t, "Sieve, open, "+shape(n), open, wantOpen)
+	})
+}

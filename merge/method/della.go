@@ -6,6 +6,7 @@ package method
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 
 	"pleach/internal/rng"
@@ -27,8 +28,9 @@ import (
 // Deep, Bhardwaj & Poria, "DELLA-Merging", 2024, arXiv:2406.11617, section 2.1.
 type pruner struct {
 	slab
-	below     []uint32 // by rank, how many random numbers are below p; the ends twice
-	low, high uint32   // the least of below and the largest
+	below []uint32 // by rank, how many random numbers are below p; the ends twice
+	bytes []uint8  // the upper 8 bits of those, up to 255
+	falls bool     // whether below does, as ranks rise
 }
 
 // slab is how the rows of a tensor lie in memory: stride of them, with m elements each
@@ -56,13 +58,12 @@ func (s slab) size() int { return s.m * s.stride }
 
 func newPruner(shape []int, density, epsilon float64) *pruner {
 	q := &pruner{slab: slabOf(shape)}
-	q.below = make([]uint32, q.m+2)
+	q.below, q.bytes, q.falls = make([]uint32, q.m+2), make([]uint8, q.m+2), epsilon < 0
 	for i := range q.below {
 		rank := min(max(i, 1), q.m)
 		q.below[i] = belowChance(chanceOf(rank, q.m, density, epsilon))
+		q.bytes[i] = uint8(min(q.below[i]>>16, 255))
 	}
-	a, b := q.below[0], q.below[q.m+1]
-	q.low, q.high = min(a, b), max(a, b)
 	return q
 }
 
@@ -129,9 +130,8 @@ func orBits(mask, b []uint64, at int) {
 const (
 	rowBuckets = 256 // of [kernel.Level.Bucket]
 
-	// fewest is the length of rows that are worth buckets, and how many ranks of a row
-	// are looked for one by one.
-	fewest = 64
+	fewest = 16 // elements of a row that are worth buckets
+	single = 64 // ranks that are worth looking for one by one
 )
 
 // row is a row, and what work on it needs.
@@ -142,23 +142,19 @@ type row struct {
 
 	count  [4][rowBuckets]uint32 // elements of every bucket, in four parts
 	before [rowBuckets + 1]int32 // elements in lower buckets
-	edges  [rowBuckets]edge
-	bounds [rowBuckets]uint16 // of [kernel.Level.Sieve]
-	asked  []int32            // elements whose exact rank is needed
+	bounds [rowBuckets]uint16    // of [kernel.Level.Sieve]
+	asked  []int32               // elements whose exact rank is needed
 
-	order          []int32 // elements by buckets
+	order          []int32   // elements by buckets
+	values         []float32 // what they are
 	members, spare []uint64
 }
-
-// edge is what the words of a bucket are compared with: those below low are kept, and
-// those that lie width or more above it are not.
-type edge struct{ low, width uint32 }
 
 func newRow(m int) *row {
 	bits := make([]uint64, 2*((m+63)/64))
 	return &row{
 		kept: bits[:len(bits)/2], open: bits[len(bits)/2:],
-		asked: make([]int32, 0, fewest),
+		asked: make([]int32, 0, 2*single),
 	}
 }
 
@@ -166,16 +162,16 @@ func newRow(m int) *row {
 func (q *pruner) decide(l kernel.Level, r *row) {
 	r.asked = r.asked[:0]
 	if q.m <= fewest {
-		q.few(l, r)
+		q.few(r)
 	} else {
 		l.Bucket(r.w, r.x, lowestOf(l, r.x))
 		r.tally()
 		q.draw(r)
 		l.Sieve(r.kept, r.open, r.w, &r.bounds)
-		r.classify()
+		q.classify(r)
 	}
-	if len(r.asked) > fewest {
-		q.sorted(r)
+	if len(r.asked) > single {
+		q.crowd(r, l)
 		return
 	}
 	for _, i := range r.asked {
@@ -183,13 +179,11 @@ func (q *pruner) decide(l kernel.Level, r *row) {
 	}
 }
 
-// few asks for the ranks of all elements that are not kept or dropped at any.
-func (q *pruner) few(l kernel.Level, r *row) {
-	l.WordsBelow(r.kept, r.w, q.low)
-	for i, w := range r.w {
-		if u := w >> 8; u >= q.low && u < q.high {
-			r.asked = append(r.asked, int32(i))
-		}
+// few asks for the ranks of all elements.
+func (q *pruner) few(r *row) {
+	clear(r.kept)
+	for i := range r.x {
+		r.asked = append(r.asked, int32(i))
 	}
 }
 
@@ -249,77 +243,93 @@ func (r *row) tally() {
 	}
 }
 
-// draw finds the edges and bounds of every bucket from the ranks of its first element and
-// its last one. An edge at 2³² is one less, and what lies there is not decided.
+// draw finds the bounds of every bucket from the ranks of its first element and its last
+// one.
 func (q *pruner) draw(r *row) {
-	c, n := &r.count, uint32(0)
+	c, n, bytes := &r.count, uint32(0), q.bytes
 	for b := range rowBuckets {
 		r.before[b] = int32(n)
-		first := q.below[n+1]
+		first := uint16(bytes[n+1])
 		n += c[0][b] + c[1][b] + c[2][b] + c[3][b]
-		last := q.below[n]
-		from, to := min(first, last), max(first, last)
-		low := min(uint64(from)<<8, math.MaxUint32)
-		r.edges[b] = edge{uint32(low), uint32(uint64(to)<<8 - low)}
-		r.bounds[b] = uint16(low>>24 | uint64(max(to, 1)-1)>>16<<8)
+		r.bounds[b] = first | uint16(bytes[n])<<8
+	}
+	if q.falls {
+		for b, v := range r.bounds {
+			r.bounds[b] = bits.RotateLeft16(v, 8)
+		}
 	}
 	r.before[rowBuckets] = int32(n)
 }
 
 // classify decides on the open elements but those in r.asked.
-func (r *row) classify() {
+func (q *pruner) classify(r *row) {
 	x, w := r.x, r.w
 	for k, open := range r.open {
 		for ; open != 0; open &= open - 1 {
-			j := bits.TrailingZeros64(open) & 63
-			i := 64*k + j
-			e := w[i]
-			t := r.edges[uint8(e)]
-			over := uint64(e) - uint64(t.low)
-			r.kept[k] |= over >> 63 << j
-			if uint32(over) < t.width && x[i] != 0 {
+			i := 64*k + bits.TrailingZeros64(open)
+			u, b := uint64(w[i]>>8), int(uint8(w[i]))
+			first, last := q.below[r.before[b]+1], q.below[r.before[b+1]]
+			if u < uint64(min(first, last)) {
+				r.kept[k] |= open & -open
+			} else if u < uint64(max(first, last)) && x[i] != 0 {
 				r.asked = append(r.asked, int32(i))
 			}
 		}
 	}
 }
 
-// sorted decides on all elements of the buckets in which exact ranks are needed.
-func (q *pruner) sorted(r *row) {
-	if r.order == nil {
-		r.order = make([]int32, q.m)
-		r.members, r.spare = make([]uint64, q.m), make([]uint64, q.m)
-	}
-	next := r.before
-	for i, e := range r.w {
-		p := &next[uint8(e)]
-		r.order[*p] = int32(i)
-		*p++
-	}
-	var marked [rowBuckets]bool
+// crowd finds the ranks of many elements, among those of their buckets: one by one, or
+// in buckets where there are many, of all.
+func (q *pruner) crowd(r *row, l kernel.Level) {
+	r.sort()
+	var asked [rowBuckets]int32
 	for _, i := range r.asked {
-		marked[uint8(r.w[i])] = true
+		asked[uint8(r.w[i])]++
 	}
-	for b, asked := range marked {
-		if !asked {
+	for _, i := range r.asked {
+		b := int(uint8(r.w[i]))
+		if asked[b] <= single {
+			before, behind := int(r.before[b]), int(r.before[b+1])
+			at, _ := slices.BinarySearch(r.order[before:behind], i)
+			r.keepBelow(int(i), q.below[before+rankAt(l, r.values[before:behind], at)])
+		}
+	}
+	for b, n := range asked {
+		if n <= single {
 			continue
 		}
 		before := int(r.before[b])
-		for j, m := range r.ranked(r.order[before:r.before[b+1]]) {
+		for j, m := range r.ranked(before, int(r.before[b+1])) {
 			r.keepBelow(int(uint32(m)), q.below[before+j+1])
 		}
 	}
 }
 
-// ranked is some elements, given in order, in the order of their ranks: an element in the
-// lower 32 bits and its key above.
-func (r *row) ranked(elements []int32) []uint64 {
-	m := r.members[:len(elements)]
+// sort puts the elements in the order of buckets.
+func (r *row) sort() {
+	if r.order == nil {
+		r.order, r.values = make([]int32, len(r.x)), make([]float32, len(r.x))
+	}
+	next := r.before
+	for i, e := range r.w {
+		p := &next[uint8(e)]
+		r.order[*p], r.values[*p] = int32(i), r.x[i]
+		*p++
+	}
+}
+
+// ranked is the elements of r.order from one place to another in the order of their
+// ranks: an element in the lower 32 bits and its key above.
+func (r *row) ranked(from, to int) []uint64 {
+	if r.members == nil {
+		r.members, r.spare = make([]uint64, len(r.x)), make([]uint64, len(r.x))
+	}
+	m, order := r.members[:to-from], r.order[from:to]
 	var differ uint32
-	first := key(r.x[elements[0]])
-	for j, i := range elements {
-		k := key(r.x[i])
-		m[j] = uint64(k)<<32 | uint64(i)
+	first := key(r.values[from])
+	for j, v := range r.values[from:to] {
+		k := key(v)
+		m[j] = uint64(k)<<32 | uint64(order[j])
 		differ |= k ^ first
 	}
 	return sortKeys(m, r.spare[:len(m)], differ)
@@ -352,6 +362,6 @@ func sortKeys(m, spare []uint64, differ uint32) []uint64 {
 // memory is an upper bound of the bytes that it holds and that one call of keep
 // allocates.
 func (q *pruner) memory() int64 {
-	n := int64(unsafe.Sizeof(row{})) + 4*int64(len(q.below))
-	return n + (4+4+8+8+4)*int64(q.m) + int64(q.m)/4 + 16
+	n := int64(unsafe.Sizeof(row{})) + 5*int64(len(q.below))
+	return n + (4+4+4+8+8)*int64(q.m) + int64(q.m)/4 + 16
 }
