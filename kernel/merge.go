@@ -168,6 +168,8 @@ func (l Level) Vote(y Votes, x []float32, w float32) {
 //
 //	y[i] = Plus[i]/WPlus[i] if Sum[i] ≥ 0, else Minus[i]/WMinus[i]
 //
+// NaN belongs to neither part: where Sum is NaN, so is y.
+//
 // y has the length of the votes, and may be one of them. Without dividing, the sums of
 // weights may be nil.
 func (l Level) Elect(y []float32, v Votes, divide bool) {
@@ -184,9 +186,12 @@ func (l Level) Elect(y []float32, v Votes, divide bool) {
 		if !(v.Sum[i] >= 0) {
 			x, w = v.Minus, v.WMinus
 		}
-		if divide && w[i] != 0 {
+		switch {
+		case v.Sum[i] != v.Sum[i]:
+			y[i] = v.Sum[i]
+		case divide && w[i] != 0:
 			y[i] = x[i] / w[i]
-		} else {
+		default:
 			y[i] = x[i]
 		}
 	}

@@ -46,6 +46,7 @@ func mergeRows(l Level) []kernelCase {
 		c("ElectMean", 24, func() { l.Elect(y, v, true) }),
 		c("Dot64", 8, func() { l.Dot64(x, z) }),
 		c("SumAbs64", 4, func() { l.SumAbs64(x) }),
+		c("SumAbs64Bits", 4.125, func() { l.SumAbs64Bits(x, keep) }),
 		c("Largest", 4, func() { l.Largest(x) }),
 		c("Collect", 4, func() { l.Collect(w, x, lo, hi) }),
 		c("CollectHalf", 4, func() { l.Collect(w, x, lo, magnitude) }),

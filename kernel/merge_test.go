@@ -113,7 +113,10 @@ var mergeElements = []struct {
 			l.Elect(y, Votes{Sum: x[0], Plus: x[1], Minus: x[2]}, false)
 		},
 		func(x []float32) float32 {
-			if x[0] >= 0 {
+			switch {
+			case x[0] != x[0]:
+				return x[0]
+			case x[0] >= 0:
 				return x[1]
 			}
 			return x[2]
@@ -124,6 +127,9 @@ var mergeElements = []struct {
 		func(l Level, y []float32, x [][]float32) { l.Elect(y, Votes{x[0], x[1], x[2], x[3], x[4]}, true) },
 		func(x []float32) float32 {
 			v, w := x[2], x[4]
+			if x[0] != x[0] {
+				return x[0]
+			}
 			if x[0] >= 0 {
 				v, w = x[1], x[3]
 			}
@@ -258,6 +264,14 @@ func testSums64(t *testing.T, l Level) {
 		equal(t, "Dot64 "+shape(n), l.Dot64(x, y), dot)
 		sum := inLanes(n, func(i int) float64 { return math.Abs(float64(x[i])) })
 		equal(t, "SumAbs64 "+shape(n), l.SumAbs64(x), sum)
+		bits := b.uint64s((n + 63) / 64)
+		for i := range bits {
+			bits[i] = b.Uint64()
+		}
+		l.KeepBits(y, x, bits)
+		all, kept := l.SumAbs64Bits(x, bits)
+		equal(t, "SumAbs64Bits, all, "+shape(n), all, sum)
+		equal(t, "SumAbs64Bits "+shape(n), kept, l.SumAbs64(y))
 	})
 	x := []float32{1, float32(math.Inf(-1)), 2}
 	equal(t, "an infinite sum", l.SumAbs64(x), math.Inf(1))

@@ -155,6 +155,9 @@ func dot64AVX2(lanes *float64, x, y *float32, n int)
 func sumAbs64AVX2(lanes *float64, x *float32, n int)
 
 //go:noescape
+func sumAbs64BitsAVX2(lanes *float64, x *float32, n int, bits *uint64)
+
+//go:noescape
 func largestAVX2(lanes *uint32, x *float32, n int)
 
 //go:noescape
@@ -321,6 +324,9 @@ func dot64AVX512(lanes *float64, x, y *float32, n int)
 
 //go:noescape
 func sumAbs64AVX512(lanes *float64, x *float32, n int)
+
+//go:noescape
+func sumAbs64BitsAVX512(lanes *float64, x *float32, n int, bits *uint64)
 
 //go:noescape
 func largestAVX512(lanes *uint32, x *float32, n int)
@@ -729,7 +735,7 @@ func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float
 	voteAVX512(sum, plus, minus, wplus, wminus, x, n, c)
 }
 
-// atElect: y = plus where sum ≥ 0, else minus.
+// atElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func atElect(l Level, y, sum, plus, minus *float32, n int) {
 	if l == AVX2 {
 		electAVX2(y, sum, plus, minus, n)
@@ -738,7 +744,7 @@ func atElect(l Level, y, sum, plus, minus *float32, n int) {
 	electAVX512(y, sum, plus, minus, n)
 }
 
-// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 	if l == AVX2 {
 		electMeanAVX2(y, sum, plus, minus, wplus, wminus, n)
@@ -790,6 +796,15 @@ func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
 		return
 	}
 	sumAbs64AVX512(lanes, x, n)
+}
+
+// atSumAbs64Bits: Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.
+func atSumAbs64Bits(l Level, lanes *float64, x *float32, n int, bits *uint64) {
+	if l == AVX2 {
+		sumAbs64BitsAVX2(lanes, x, n, bits)
+		return
+	}
+	sumAbs64BitsAVX512(lanes, x, n, bits)
 }
 
 // atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.

@@ -155,6 +155,9 @@ func dot64NEON(lanes *float64, x, y *float32, n int)
 func sumAbs64NEON(lanes *float64, x *float32, n int)
 
 //go:noescape
+func sumAbs64BitsNEON(lanes *float64, x *float32, n int, bits *uint64)
+
+//go:noescape
 func largestNEON(lanes *uint32, x *float32, n int)
 
 //go:noescape
@@ -392,12 +395,12 @@ func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float
 	voteNEON(sum, plus, minus, wplus, wminus, x, n, c)
 }
 
-// atElect: y = plus where sum ≥ 0, else minus.
+// atElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func atElect(l Level, y, sum, plus, minus *float32, n int) {
 	electNEON(y, sum, plus, minus, n)
 }
 
-// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 	electMeanNEON(y, sum, plus, minus, wplus, wminus, n)
 }
@@ -425,6 +428,11 @@ func atDot64(l Level, lanes *float64, x, y *float32, n int) {
 // atSumAbs64: Adds |x| to 16 lanes in float64.
 func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
 	sumAbs64NEON(lanes, x, n)
+}
+
+// atSumAbs64Bits: Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.
+func atSumAbs64Bits(l Level, lanes *float64, x *float32, n int, bits *uint64) {
+	sumAbs64BitsNEON(lanes, x, n, bits)
 }
 
 // atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.

@@ -533,7 +533,7 @@ func eachVote(l Level, sum, plus, minus, wplus, wminus, x []float32, c float32) 
 	copy(wminus, t[4][:])
 }
 
-// eachElect: y = plus where sum ≥ 0, else minus.
+// eachElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func eachElect(l Level, y, sum, plus, minus []float32) {
 	sum, plus, minus = sum[:len(y)], plus[:len(y)], minus[:len(y)]
 	for len(y) >= lanes {
@@ -552,7 +552,7 @@ func eachElect(l Level, y, sum, plus, minus []float32) {
 	copy(y, t[0][:])
 }
 
-// eachElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// eachElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func eachElectMean(l Level, y, sum, plus, minus, wplus, wminus []float32) {
 	sum, plus, minus, wplus, wminus = sum[:len(y)], plus[:len(y)], minus[:len(y)], wplus[:len(y)], wminus[:len(y)]
 	for len(y) >= lanes {

@@ -5942,29 +5942,41 @@ loop1:
 	FMOVQ 48(R1), F3
 	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
-	WORD $0x6e3fe421 // fcmge v1.4s, v1.4s, v31.4s
-	WORD $0x6e3fe442 // fcmge v2.4s, v2.4s, v31.4s
-	WORD $0x6e3fe463 // fcmge v3.4s, v3.4s, v31.4s
-	FMOVQ 0(R2), F4
-	FMOVQ 16(R2), F5
-	FMOVQ 32(R2), F6
-	FMOVQ 48(R2), F7
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
-	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x6e3fe404 // fcmge v4.4s, v0.4s, v31.4s
+	WORD $0x6e3fe425 // fcmge v5.4s, v1.4s, v31.4s
+	WORD $0x6e3fe446 // fcmge v6.4s, v2.4s, v31.4s
+	WORD $0x6e3fe467 // fcmge v7.4s, v3.4s, v31.4s
+	FMOVQ 0(R2), F8
+	FMOVQ 16(R2), F9
+	FMOVQ 32(R2), F10
+	FMOVQ 48(R2), F11
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	WORD $0x4ea41c9d // orr v29.16b, v4.16b, v4.16b
+	WORD $0x6e6c1d1d // bsl v29.16b, v8.16b, v12.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea51cbd // orr v29.16b, v5.16b, v5.16b
+	WORD $0x6e6d1d3d // bsl v29.16b, v9.16b, v13.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4ea61cdd // orr v29.16b, v6.16b, v6.16b
+	WORD $0x6e6e1d5d // bsl v29.16b, v10.16b, v14.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4ea71cfd // orr v29.16b, v7.16b, v7.16b
+	WORD $0x6e6f1d7d // bsl v29.16b, v11.16b, v15.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e601c9d // bsl v29.16b, v4.16b, v0.16b
 	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
-	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e611cbd // bsl v29.16b, v5.16b, v1.16b
 	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
-	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e621cdd // bsl v29.16b, v6.16b, v2.16b
 	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
-	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e631cfd // bsl v29.16b, v7.16b, v3.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
 	FMOVQ F0, 0(R0)
 	FMOVQ F1, 16(R0)
@@ -5996,74 +6008,86 @@ loop1:
 	FMOVQ 48(R1), F3
 	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
-	WORD $0x6e3fe421 // fcmge v1.4s, v1.4s, v31.4s
-	WORD $0x6e3fe442 // fcmge v2.4s, v2.4s, v31.4s
-	WORD $0x6e3fe463 // fcmge v3.4s, v3.4s, v31.4s
-	FMOVQ 0(R2), F4
-	FMOVQ 16(R2), F5
-	FMOVQ 32(R2), F6
-	FMOVQ 48(R2), F7
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
-	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
-	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
-	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
-	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVQ 0(R4), F8
-	FMOVQ 16(R4), F9
-	FMOVQ 32(R4), F10
-	FMOVQ 48(R4), F11
-	FMOVQ 0(R5), F12
-	FMOVQ 16(R5), F13
-	FMOVQ 32(R5), F14
-	FMOVQ 48(R5), F15
-	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
+	WORD $0x6e3fe404 // fcmge v4.4s, v0.4s, v31.4s
+	WORD $0x6e3fe425 // fcmge v5.4s, v1.4s, v31.4s
+	WORD $0x6e3fe446 // fcmge v6.4s, v2.4s, v31.4s
+	WORD $0x6e3fe467 // fcmge v7.4s, v3.4s, v31.4s
+	FMOVQ 0(R2), F8
+	FMOVQ 16(R2), F9
+	FMOVQ 32(R2), F10
+	FMOVQ 48(R2), F11
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	WORD $0x4ea41c9d // orr v29.16b, v4.16b, v4.16b
 	WORD $0x6e6c1d1d // bsl v29.16b, v8.16b, v12.16b
-	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x4ea51cbd // orr v29.16b, v5.16b, v5.16b
 	WORD $0x6e6d1d3d // bsl v29.16b, v9.16b, v13.16b
-	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x4ea61cdd // orr v29.16b, v6.16b, v6.16b
 	WORD $0x6e6e1d5d // bsl v29.16b, v10.16b, v14.16b
-	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x4ea71cfd // orr v29.16b, v7.16b, v7.16b
 	WORD $0x6e6f1d7d // bsl v29.16b, v11.16b, v15.16b
-	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVQ 0(R4), F12
+	FMOVQ 16(R4), F13
+	FMOVQ 32(R4), F14
+	FMOVQ 48(R4), F15
+	FMOVQ 0(R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ 32(R5), F18
+	FMOVQ 48(R5), F19
+	WORD $0x4ea41c9d // orr v29.16b, v4.16b, v4.16b
+	WORD $0x6e701d9d // bsl v29.16b, v12.16b, v16.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea51cbd // orr v29.16b, v5.16b, v5.16b
+	WORD $0x6e711dbd // bsl v29.16b, v13.16b, v17.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4ea61cdd // orr v29.16b, v6.16b, v6.16b
+	WORD $0x6e721ddd // bsl v29.16b, v14.16b, v18.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4ea71cfd // orr v29.16b, v7.16b, v7.16b
+	WORD $0x6e731dfd // bsl v29.16b, v15.16b, v19.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
 	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3fe408 // fcmeq v8.4s, v0.4s, v31.4s
-	WORD $0x4e3fe429 // fcmeq v9.4s, v1.4s, v31.4s
-	WORD $0x4e3fe44a // fcmeq v10.4s, v2.4s, v31.4s
-	WORD $0x4e3fe46b // fcmeq v11.4s, v3.4s, v31.4s
+	WORD $0x4e3fe48c // fcmeq v12.4s, v4.4s, v31.4s
+	WORD $0x4e3fe4ad // fcmeq v13.4s, v5.4s, v31.4s
+	WORD $0x4e3fe4ce // fcmeq v14.4s, v6.4s, v31.4s
+	WORD $0x4e3fe4ef // fcmeq v15.4s, v7.4s, v31.4s
 	FMOVS number<>+48(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ea81d1d // orr v29.16b, v8.16b, v8.16b
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
+	WORD $0x4eac1d9d // orr v29.16b, v12.16b, v12.16b
+	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ead1dbd // orr v29.16b, v13.16b, v13.16b
+	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4eae1ddd // orr v29.16b, v14.16b, v14.16b
+	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4eaf1dfd // orr v29.16b, v15.16b, v15.16b
+	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	WORD $0x6e24fd04 // fdiv v4.4s, v8.4s, v4.4s
+	WORD $0x6e25fd25 // fdiv v5.4s, v9.4s, v5.4s
+	WORD $0x6e26fd46 // fdiv v6.4s, v10.4s, v6.4s
+	WORD $0x6e27fd67 // fdiv v7.4s, v11.4s, v7.4s
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e601c9d // bsl v29.16b, v4.16b, v0.16b
 	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x4ea91d3d // orr v29.16b, v9.16b, v9.16b
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e611cbd // bsl v29.16b, v5.16b, v1.16b
 	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x4eaa1d5d // orr v29.16b, v10.16b, v10.16b
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e621cdd // bsl v29.16b, v6.16b, v2.16b
 	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x4eab1d7d // orr v29.16b, v11.16b, v11.16b
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e631cfd // bsl v29.16b, v7.16b, v3.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	WORD $0x6e20fc80 // fdiv v0.4s, v4.4s, v0.4s
-	WORD $0x6e21fca1 // fdiv v1.4s, v5.4s, v1.4s
-	WORD $0x6e22fcc2 // fdiv v2.4s, v6.4s, v2.4s
-	WORD $0x6e23fce3 // fdiv v3.4s, v7.4s, v3.4s
 	FMOVQ F0, 0(R0)
 	FMOVQ F1, 16(R0)
 	FMOVQ F2, 32(R0)
@@ -6325,6 +6349,130 @@ end1:
 	FMOVQ F5, 80(R0)
 	FMOVQ F6, 96(R0)
 	FMOVQ F7, 112(R0)
+	RET
+
+// func sumAbs64BitsNEON(lanes *float64, x *float32, n int, bits *uint64)
+TEXT ·sumAbs64BitsNEON(SB), NOSPLIT, $0-32
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD bits+24(FP), R3
+	FMOVQ 0(R0), F16
+	FMOVQ 16(R0), F17
+	FMOVQ 32(R0), F18
+	FMOVQ 48(R0), F19
+	WORD $0x4eb01e00 // orr v0.16b, v16.16b, v16.16b
+	WORD $0x4eb11e21 // orr v1.16b, v17.16b, v17.16b
+	WORD $0x4eb21e42 // orr v2.16b, v18.16b, v18.16b
+	WORD $0x4eb31e63 // orr v3.16b, v19.16b, v19.16b
+	FMOVQ 64(R0), F16
+	FMOVQ 80(R0), F17
+	FMOVQ 96(R0), F18
+	FMOVQ 112(R0), F19
+	WORD $0x4eb01e04 // orr v4.16b, v16.16b, v16.16b
+	WORD $0x4eb11e25 // orr v5.16b, v17.16b, v17.16b
+	WORD $0x4eb21e46 // orr v6.16b, v18.16b, v18.16b
+	WORD $0x4eb31e67 // orr v7.16b, v19.16b, v19.16b
+	FMOVQ 128(R0), F16
+	FMOVQ 144(R0), F17
+	FMOVQ 160(R0), F18
+	FMOVQ 176(R0), F19
+	WORD $0x4eb01e08 // orr v8.16b, v16.16b, v16.16b
+	WORD $0x4eb11e29 // orr v9.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4a // orr v10.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6b // orr v11.16b, v19.16b, v19.16b
+	FMOVQ 192(R0), F16
+	FMOVQ 208(R0), F17
+	FMOVQ 224(R0), F18
+	FMOVQ 240(R0), F19
+	WORD $0x4eb01e0c // orr v12.16b, v16.16b, v16.16b
+	WORD $0x4eb11e2d // orr v13.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4e // orr v14.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6f // orr v15.16b, v19.16b, v19.16b
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F16
+	FMOVQ 16(R1), F17
+	FMOVQ 32(R1), F18
+	FMOVQ 48(R1), F19
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1e10 // and v16.16b, v16.16b, v31.16b
+	WORD $0x4e3f1e31 // and v17.16b, v17.16b, v31.16b
+	WORD $0x4e3f1e52 // and v18.16b, v18.16b, v31.16b
+	WORD $0x4e3f1e73 // and v19.16b, v19.16b, v31.16b
+	WORD $0x0e617a1f // fcvtl v31.2d, v16.2s
+	WORD $0x4e7fd400 // fadd v0.2d, v0.2d, v31.2d
+	WORD $0x4e617a1f // fcvtl2 v31.2d, v16.4s
+	WORD $0x4e7fd421 // fadd v1.2d, v1.2d, v31.2d
+	WORD $0x0e617a3f // fcvtl v31.2d, v17.2s
+	WORD $0x4e7fd442 // fadd v2.2d, v2.2d, v31.2d
+	WORD $0x4e617a3f // fcvtl2 v31.2d, v17.4s
+	WORD $0x4e7fd463 // fadd v3.2d, v3.2d, v31.2d
+	WORD $0x0e617a5f // fcvtl v31.2d, v18.2s
+	WORD $0x4e7fd484 // fadd v4.2d, v4.2d, v31.2d
+	WORD $0x4e617a5f // fcvtl2 v31.2d, v18.4s
+	WORD $0x4e7fd4a5 // fadd v5.2d, v5.2d, v31.2d
+	WORD $0x0e617a7f // fcvtl v31.2d, v19.2s
+	WORD $0x4e7fd4c6 // fadd v6.2d, v6.2d, v31.2d
+	WORD $0x4e617a7f // fcvtl2 v31.2d, v19.4s
+	WORD $0x4e7fd4e7 // fadd v7.2d, v7.2d, v31.2d
+	MOVHU 0(R3), R4
+	FMOVS R4, F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $number<>+164(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff4 // cmtst v20.4s, v31.4s, v30.4s
+	MOVD $number<>+180(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff5 // cmtst v21.4s, v31.4s, v30.4s
+	MOVD $number<>+196(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff6 // cmtst v22.4s, v31.4s, v30.4s
+	MOVD $number<>+212(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff7 // cmtst v23.4s, v31.4s, v30.4s
+	WORD $0x4e341e10 // and v16.16b, v16.16b, v20.16b
+	WORD $0x4e351e31 // and v17.16b, v17.16b, v21.16b
+	WORD $0x4e361e52 // and v18.16b, v18.16b, v22.16b
+	WORD $0x4e371e73 // and v19.16b, v19.16b, v23.16b
+	WORD $0x0e617a1f // fcvtl v31.2d, v16.2s
+	WORD $0x4e7fd508 // fadd v8.2d, v8.2d, v31.2d
+	WORD $0x4e617a1f // fcvtl2 v31.2d, v16.4s
+	WORD $0x4e7fd529 // fadd v9.2d, v9.2d, v31.2d
+	WORD $0x0e617a3f // fcvtl v31.2d, v17.2s
+	WORD $0x4e7fd54a // fadd v10.2d, v10.2d, v31.2d
+	WORD $0x4e617a3f // fcvtl2 v31.2d, v17.4s
+	WORD $0x4e7fd56b // fadd v11.2d, v11.2d, v31.2d
+	WORD $0x0e617a5f // fcvtl v31.2d, v18.2s
+	WORD $0x4e7fd58c // fadd v12.2d, v12.2d, v31.2d
+	WORD $0x4e617a5f // fcvtl2 v31.2d, v18.4s
+	WORD $0x4e7fd5ad // fadd v13.2d, v13.2d, v31.2d
+	WORD $0x0e617a7f // fcvtl v31.2d, v19.2s
+	WORD $0x4e7fd5ce // fadd v14.2d, v14.2d, v31.2d
+	WORD $0x4e617a7f // fcvtl2 v31.2d, v19.4s
+	WORD $0x4e7fd5ef // fadd v15.2d, v15.2d, v31.2d
+	ADD $64, R1, R1
+	ADD $2, R3, R3
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
 	RET
 
 // func largestNEON(lanes *uint32, x *float32, n int)

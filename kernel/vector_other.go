@@ -194,11 +194,11 @@ func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
 func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float32) {
 }
 
-// atElect: y = plus where sum ≥ 0, else minus.
+// atElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func atElect(l Level, y, sum, plus, minus *float32, n int) {
 }
 
-// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 }
 
@@ -220,6 +220,10 @@ func atDot64(l Level, lanes *float64, x, y *float32, n int) {
 
 // atSumAbs64: Adds |x| to 16 lanes in float64.
 func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
+}
+
+// atSumAbs64Bits: Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.
+func atSumAbs64Bits(l Level, lanes *float64, x *float32, n int, bits *uint64) {
 }
 
 // atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.

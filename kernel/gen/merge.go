@@ -47,19 +47,23 @@ var mergeKernels = []each{
 		compute: vote,
 	},
 	{
-		name: "elect", doc: "y = plus where sum ≥ 0, else minus.",
+		name: "elect", doc: "y = plus where sum ≥ 0, else minus; sum where it is NaN.",
 		out: []string{"y"}, in: []string{"sum", "plus", "minus"},
 		compute: func(k *kern) {
-			k.store("y", elected(k, k.atLeast(k.load("sum"), k.number(0)), "plus", "minus"))
+			sum := k.load("sum")
+			y := elected(k, k.atLeast(sum, k.number(0)), "plus", "minus")
+			k.store("y", k.ifNaN(sum, y, sum))
 		},
 	},
 	{
-		name: "electMean", doc: "y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.",
+		name: "electMean", doc: "y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.",
 		out: []string{"y"}, in: []string{"sum", "plus", "minus", "wplus", "wminus"},
 		compute: func(k *kern) {
-			positive := k.atLeast(k.load("sum"), k.number(0))
+			sum := k.load("sum")
+			positive := k.atLeast(sum, k.number(0))
 			x, w := elected(k, positive, "plus", "minus"), elected(k, positive, "wplus", "wminus")
-			k.store("y", k.div(x, k.pick(k.number(1), w, k.equal(w, k.number(0)))))
+			y := k.div(x, k.pick(k.number(1), w, k.equal(w, k.number(0))))
+			k.store("y", k.ifNaN(sum, y, sum))
 		},
 	},
 	{
@@ -112,6 +116,24 @@ var mergeFolds = []definition{
 		func(k *kern, x []*val, lo, hi *val) { k.products(x[0], x[1], lo, hi) }),
 	lanes64("sumAbs64", "Adds |x| to 16 lanes in float64.", []string{"x"},
 		func(k *kern, x []*val, lo, hi *val) { k.add64(k.and(x[0], k.bits(magnitude)), lo, hi) }),
+	{
+		name: "sumAbs64Bits", doc: "Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.",
+		params: join(params("*float64", "lanes"), ptrs("x"), params("int", "n"), params("*uint64", "bits")),
+		body: func(k *kern) {
+			var sums []*val
+			for i := range 4 {
+				sums = append(sums, k.hold(k.loadAt("lanes", 64*i)))
+			}
+			k.loop("n", func() {
+				x := k.and(k.load("x"), k.bits(magnitude))
+				k.add64(x, sums[0], sums[1])
+				k.add64(k.and(x, k.mask("bits")), sums[2], sums[3])
+			})
+			for i, s := range sums {
+				k.storeAt("lanes", 64*i, s)
+			}
+		},
+	},
 	{
 		name: "largest", doc: "The largest bits of |x| in 16 lanes, those that lanes has included.",
 		params: join(params("*uint32", "lanes"), ptrs("x"), params("int", "n")),
