@@ -47,36 +47,19 @@ func (l Level) Divide(y, x []float32, c float32) {
 	}
 }
 
-// KeepAbove is y[i] = x[i] where |x[i]| > t, else 0; NaN becomes 0. y may be x itself;
-// x has the length of y.
-func (l Level) KeepAbove(y, x []float32, t float32) {
+// KeepKeys is y[i] = x[i] where lo ≤ b < end for the bits b of |x[i]|, which are in the
+// order of the numbers, with Inf, and then NaN, behind all others; else 0. y may be x
+// itself; x has the length of y. lo and end are at most 2³¹.
+func (l Level) KeepKeys(y, x []float32, lo, end uint32) {
 	if l != Portable {
-		eachKeepAbove(l, y, x, t)
+		eachKeepKeys(l, y, x, lo-1, end)
 		return
 	}
 	x = x[:len(y)]
 	for i, v := range x {
-		var keep uint32 // without a branch
-		if max(v, -v) > t {
-			keep = 1<<32 - 1
-		}
-		y[i] = math.Float32frombits(math.Float32bits(v) & keep)
-	}
-}
-
-// KeepWithin is y[i] = x[i] where lo < |x[i]| ≤ hi, else 0; NaN becomes 0. y may be x
-// itself; x has the length of y.
-func (l Level) KeepWithin(y, x []float32, lo, hi float32) {
-	if l != Portable {
-		eachKeepWithin(l, y, x, lo, hi)
-		return
-	}
-	x = x[:len(y)]
-	for i, v := range x {
-		if a := max(v, -v); !(lo < a && a <= hi) {
-			v = 0
-		}
-		y[i] = v
+		b := math.Float32bits(v)
+		keep := uint32(1-less(b&magnitude, lo)) & uint32(less(b&magnitude, end))
+		y[i] = math.Float32frombits(b & -keep)
 	}
 }
 

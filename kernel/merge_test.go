@@ -88,26 +88,6 @@ var mergeElements = []struct {
 		func(x []float32) float32 { return x[0] / 0.3 },
 	},
 	{
-		"KeepAbove", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepAbove(y, x[0], 0.5) },
-		func(x []float32) float32 { return kept(x[0], math.Abs(float64(x[0])) > 0.5) },
-	},
-	{
-		"KeepAbove −1", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepAbove(y, x[0], -1) },
-		func(x []float32) float32 { return kept(x[0], x[0] == x[0]) },
-	},
-	{
-		"KeepAbove NaN", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepAbove(y, x[0], float32(math.NaN())) },
-		func([]float32) float32 { return 0 },
-	},
-	{
-		"KeepWithin", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepWithin(y, x[0], 0.5, 1) },
-		func(x []float32) float32 { a := math.Abs(float64(x[0])); return kept(x[0], 0.5 < a && a <= 1) },
-	},
-	{
 		"Elect", 3,
 		func(l Level, y []float32, x [][]float32) {
 			l.Elect(y, Votes{Sum: x[0], Plus: x[1], Minus: x[2]}, false)
@@ -177,15 +157,31 @@ func testMergeElements(t *testing.T, l Level) {
 }
 
 // TestMergeKeeps: the sign of zeros and of what is dropped.
-func TestMergeKeeps(t *testing.T) { each(t, testMergeKeeps) }
+func TestKeepKeys(t *testing.T) { each(t, testKeepKeys) }
 
-func testMergeKeeps(t *testing.T, l Level) {
-	y := make([]float32, 2)
-	l.KeepAbove(y, []float32{-1, -2}, 1)
-	same(t, "at the threshold", y, []float32{0, -2})
-	zero := float32(math.Copysign(0, -1))
-	l.KeepAbove(y, []float32{zero, 1}, -1)
-	same(t, "a kept zero", y, []float32{zero, 1})
+func testKeepKeys(t *testing.T, l Level) {
+	b := newBench(t, l)
+	limits := []uint32{0, 1, math.Float32bits(0.5), math.Float32bits(1), math.Float32bits(1) + 1, infinity, magnitude, 1 << 31}
+	b.eachLength(func(n int) {
+		x, y, want := b.odd(n), b.out(n), make([]float32, n)
+		for _, lo := range limits {
+			for _, end := range limits {
+				if n > 257 && (lo != limits[2] || end != limits[4]) {
+					continue
+				}
+				for i, v := range x {
+					bits := math.Float32bits(v) & magnitude
+					want[i] = kept(v, lo <= bits && bits < end)
+				}
+				l.KeepKeys(y, x, lo, end)
+				same(t, "KeepKeys "+shape(n, int(lo), int(end)), y, want)
+			}
+		}
+		copy(y, x)
+		l.KeepKeys(y, y, limits[2], 1<<31)
+		l.KeepKeys(want, x, limits[2], 1<<31)
+		same(t, "KeepKeys of itself "+shape(n), y, want)
+	})
 }
 
 func TestKeepBits(t *testing.T) { each(t, testKeepBits) }

@@ -125,10 +125,7 @@ func addScaledAVX2(y, x *float32, n int, c float32)
 func divideAVX2(y, x *float32, n int, c float32)
 
 //go:noescape
-func keepAboveAVX2(y, x *float32, n int, c float32)
-
-//go:noescape
-func keepWithinAVX2(y, x *float32, n int, c, d float32)
+func keepKeysAVX2(y, x *float32, n int, c, d uint32)
 
 //go:noescape
 func voteAVX2(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
@@ -296,10 +293,7 @@ func addScaledAVX512(y, x *float32, n int, c float32)
 func divideAVX512(y, x *float32, n int, c float32)
 
 //go:noescape
-func keepAboveAVX512(y, x *float32, n int, c float32)
-
-//go:noescape
-func keepWithinAVX512(y, x *float32, n int, c, d float32)
+func keepKeysAVX512(y, x *float32, n int, c, d uint32)
 
 //go:noescape
 func voteAVX512(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
@@ -708,22 +702,13 @@ func atDivide(l Level, y, x *float32, n int, c float32) {
 	divideAVX512(y, x, n, c)
 }
 
-// atKeepAbove: y = x where |x| > c, else 0.
-func atKeepAbove(l Level, y, x *float32, n int, c float32) {
+// atKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func atKeepKeys(l Level, y, x *float32, n int, c, d uint32) {
 	if l == AVX2 {
-		keepAboveAVX2(y, x, n, c)
+		keepKeysAVX2(y, x, n, c, d)
 		return
 	}
-	keepAboveAVX512(y, x, n, c)
-}
-
-// atKeepWithin: y = x where c < |x| ≤ d, else 0.
-func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
-	if l == AVX2 {
-		keepWithinAVX2(y, x, n, c, d)
-		return
-	}
-	keepWithinAVX512(y, x, n, c, d)
+	keepKeysAVX512(y, x, n, c, d)
 }
 
 // atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.

@@ -125,10 +125,7 @@ func addScaledNEON(y, x *float32, n int, c float32)
 func divideNEON(y, x *float32, n int, c float32)
 
 //go:noescape
-func keepAboveNEON(y, x *float32, n int, c float32)
-
-//go:noescape
-func keepWithinNEON(y, x *float32, n int, c, d float32)
+func keepKeysNEON(y, x *float32, n int, c, d uint32)
 
 //go:noescape
 func voteNEON(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
@@ -380,14 +377,9 @@ func atDivide(l Level, y, x *float32, n int, c float32) {
 	divideNEON(y, x, n, c)
 }
 
-// atKeepAbove: y = x where |x| > c, else 0.
-func atKeepAbove(l Level, y, x *float32, n int, c float32) {
-	keepAboveNEON(y, x, n, c)
-}
-
-// atKeepWithin: y = x where c < |x| ≤ d, else 0.
-func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
-	keepWithinNEON(y, x, n, c, d)
+// atKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func atKeepKeys(l Level, y, x *float32, n int, c, d uint32) {
+	keepKeysNEON(y, x, n, c, d)
 }
 
 // atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.

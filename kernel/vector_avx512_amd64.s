@@ -2575,32 +2575,8 @@ end1:
 	VZEROUPPER
 	RET
 
-// func keepAboveAVX512(y, x *float32, n int, c float32)
-TEXT ·keepAboveAVX512(SB), NOSPLIT, $0-28
-	MOVQ y+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ n+16(FP), DX
-	VBROADCASTSS number<>+100(SB), Z29
-	VBROADCASTSS c+24(FP), Z28
-	TESTQ DX, DX
-	JZ end1
-loop1:
-	VMOVUPS 0(SI), Z0
-	VANDPS Z29, Z0, Z1
-	VCMPPS $30, Z28, Z1, K1
-	VPMOVM2D K1, Z1
-	VANDPS Z1, Z0, Z0
-	VMOVUPS Z0, 0(DI)
-	ADDQ $64, SI
-	ADDQ $64, DI
-	SUBQ $16, DX
-	JNZ loop1
-end1:
-	VZEROUPPER
-	RET
-
-// func keepWithinAVX512(y, x *float32, n int, c, d float32)
-TEXT ·keepWithinAVX512(SB), NOSPLIT, $0-32
+// func keepKeysAVX512(y, x *float32, n int, c, d uint32)
+TEXT ·keepKeysAVX512(SB), NOSPLIT, $0-32
 	MOVQ y+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ n+16(FP), DX
@@ -2612,11 +2588,11 @@ TEXT ·keepWithinAVX512(SB), NOSPLIT, $0-32
 loop1:
 	VMOVUPS 0(SI), Z0
 	VANDPS Z29, Z0, Z1
-	VCMPPS $30, Z28, Z1, K1
-	VPMOVM2D K1, Z2
-	VANDPS Z2, Z0, Z0
-	VCMPPS $18, Z27, Z1, K1
-	VMOVAPS.Z Z0, K1, Z0
+	VPSUBD Z1, Z28, Z2
+	VPSUBD Z27, Z1, Z1
+	VANDPS Z1, Z2, Z1
+	VPSRAD $31, Z1, Z1
+	VANDPS Z1, Z0, Z0
 	VMOVUPS Z0, 0(DI)
 	ADDQ $64, SI
 	ADDQ $64, DI

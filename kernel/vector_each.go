@@ -473,12 +473,12 @@ func eachDivide(l Level, y, x []float32, c float32) {
 	copy(y, t[0][:])
 }
 
-// eachKeepAbove: y = x where |x| > c, else 0.
-func eachKeepAbove(l Level, y, x []float32, c float32) {
+// eachKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func eachKeepKeys(l Level, y, x []float32, c uint32, d uint32) {
 	x = x[:len(y)]
 	for len(y) >= lanes {
 		n := min(len(y)/lanes*lanes, piece)
-		atKeepAbove(l, &y[0], &x[0], n, c)
+		atKeepKeys(l, &y[0], &x[0], n, c, d)
 		y, x = y[n:], x[n:]
 	}
 	if len(y) == 0 {
@@ -486,24 +486,7 @@ func eachKeepAbove(l Level, y, x []float32, c float32) {
 	}
 	var t [2][lanes]float32
 	copy(t[1][:], x)
-	atKeepAbove(l, &t[0][0], &t[1][0], lanes, c)
-	copy(y, t[0][:])
-}
-
-// eachKeepWithin: y = x where c < |x| ≤ d, else 0.
-func eachKeepWithin(l Level, y, x []float32, c float32, d float32) {
-	x = x[:len(y)]
-	for len(y) >= lanes {
-		n := min(len(y)/lanes*lanes, piece)
-		atKeepWithin(l, &y[0], &x[0], n, c, d)
-		y, x = y[n:], x[n:]
-	}
-	if len(y) == 0 {
-		return
-	}
-	var t [2][lanes]float32
-	copy(t[1][:], x)
-	atKeepWithin(l, &t[0][0], &t[1][0], lanes, c, d)
+	atKeepKeys(l, &t[0][0], &t[1][0], lanes, c, d)
 	copy(y, t[0][:])
 }
 

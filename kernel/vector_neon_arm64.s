@@ -5717,8 +5717,8 @@ loop1:
 end1:
 	RET
 
-// func keepAboveNEON(y, x *float32, n int, c float32)
-TEXT ·keepAboveNEON(SB), NOSPLIT, $0-28
+// func keepKeysNEON(y, x *float32, n int, c, d uint32)
+TEXT ·keepKeysNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R2
@@ -5736,62 +5736,28 @@ loop1:
 	WORD $0x4e3f1c67 // and v7.16b, v3.16b, v31.16b
 	FMOVS c+24(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ebfe484 // fcmgt v4.4s, v4.4s, v31.4s
-	WORD $0x6ebfe4a5 // fcmgt v5.4s, v5.4s, v31.4s
-	WORD $0x6ebfe4c6 // fcmgt v6.4s, v6.4s, v31.4s
-	WORD $0x6ebfe4e7 // fcmgt v7.4s, v7.4s, v31.4s
+	WORD $0x6ea487e8 // sub v8.4s, v31.4s, v4.4s
+	WORD $0x6ea587e9 // sub v9.4s, v31.4s, v5.4s
+	WORD $0x6ea687ea // sub v10.4s, v31.4s, v6.4s
+	WORD $0x6ea787eb // sub v11.4s, v31.4s, v7.4s
+	FMOVS d+28(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf8484 // sub v4.4s, v4.4s, v31.4s
+	WORD $0x6ebf84a5 // sub v5.4s, v5.4s, v31.4s
+	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
+	WORD $0x6ebf84e7 // sub v7.4s, v7.4s, v31.4s
+	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
+	WORD $0x4e251d25 // and v5.16b, v9.16b, v5.16b
+	WORD $0x4e261d46 // and v6.16b, v10.16b, v6.16b
+	WORD $0x4e271d67 // and v7.16b, v11.16b, v7.16b
+	WORD $0x4ea0a884 // cmlt v4.4s, v4.4s, #0
+	WORD $0x4ea0a8a5 // cmlt v5.4s, v5.4s, #0
+	WORD $0x4ea0a8c6 // cmlt v6.4s, v6.4s, #0
+	WORD $0x4ea0a8e7 // cmlt v7.4s, v7.4s, #0
 	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
 	WORD $0x4e251c21 // and v1.16b, v1.16b, v5.16b
 	WORD $0x4e261c42 // and v2.16b, v2.16b, v6.16b
 	WORD $0x4e271c63 // and v3.16b, v3.16b, v7.16b
-	FMOVQ F0, 0(R0)
-	FMOVQ F1, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F3, 48(R0)
-	ADD $64, R1, R1
-	ADD $64, R0, R0
-	SUB $16, R2, R2
-	CBNZ R2, loop1
-end1:
-	RET
-
-// func keepWithinNEON(y, x *float32, n int, c, d float32)
-TEXT ·keepWithinNEON(SB), NOSPLIT, $0-32
-	MOVD y+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R2
-	CBZ R2, end1
-loop1:
-	FMOVQ 0(R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	FMOVQ 48(R1), F3
-	FMOVS number<>+100(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3f1c04 // and v4.16b, v0.16b, v31.16b
-	WORD $0x4e3f1c25 // and v5.16b, v1.16b, v31.16b
-	WORD $0x4e3f1c46 // and v6.16b, v2.16b, v31.16b
-	WORD $0x4e3f1c67 // and v7.16b, v3.16b, v31.16b
-	FMOVS c+24(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ebfe488 // fcmgt v8.4s, v4.4s, v31.4s
-	WORD $0x6ebfe4a9 // fcmgt v9.4s, v5.4s, v31.4s
-	WORD $0x6ebfe4ca // fcmgt v10.4s, v6.4s, v31.4s
-	WORD $0x6ebfe4eb // fcmgt v11.4s, v7.4s, v31.4s
-	WORD $0x4e281c00 // and v0.16b, v0.16b, v8.16b
-	WORD $0x4e291c21 // and v1.16b, v1.16b, v9.16b
-	WORD $0x4e2a1c42 // and v2.16b, v2.16b, v10.16b
-	WORD $0x4e2b1c63 // and v3.16b, v3.16b, v11.16b
-	FMOVS d+28(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6e24e7fd // fcmge v29.4s, v31.4s, v4.4s
-	WORD $0x4e3d1c00 // and v0.16b, v0.16b, v29.16b
-	WORD $0x6e25e7fd // fcmge v29.4s, v31.4s, v5.4s
-	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
-	WORD $0x6e26e7fd // fcmge v29.4s, v31.4s, v6.4s
-	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
-	WORD $0x6e27e7fd // fcmge v29.4s, v31.4s, v7.4s
-	WORD $0x4e3d1c63 // and v3.16b, v3.16b, v29.16b
 	FMOVQ F0, 0(R0)
 	FMOVQ F1, 16(R0)
 	FMOVQ F2, 32(R0)

@@ -182,12 +182,8 @@ func atAddScaled(l Level, y, x *float32, n int, c float32) {
 func atDivide(l Level, y, x *float32, n int, c float32) {
 }
 
-// atKeepAbove: y = x where |x| > c, else 0.
-func atKeepAbove(l Level, y, x *float32, n int, c float32) {
-}
-
-// atKeepWithin: y = x where c < |x| ≤ d, else 0.
-func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
+// atKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func atKeepKeys(l Level, y, x *float32, n int, c, d uint32) {
 }
 
 // atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.

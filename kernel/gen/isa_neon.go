@@ -132,6 +132,8 @@ func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
 		t.arm(ushr8, d, a[0])
 	case opBucket:
 		t.arm(ushr18, d, a[0])
+	case opSigns:
+		t.arm(cmlt0, d, a[0])
 	case opSign:
 		t.arm(ushr31, d, a[0])
 	case opSelect:

@@ -66,6 +66,8 @@ func (s amd64) lanewise(t *text, o code, d int, a []int) {
 		t.p("\tVPSLLD $23, %s%d, %s%d", r, a[0], r, d)
 	case opHigh, opDown, opBucket, opSign:
 		t.p("\tVPSRLD $%d, %s%d, %s%d", downs[o], r, a[0], r, d)
+	case opSigns:
+		t.p("\tVPSRAD $31, %s%d, %s%d", r, a[0], r, d)
 	case opFMA, opFNMA:
 		s.fused(t, name, d, a)
 	default:

@@ -67,6 +67,7 @@ const (
 	opDown     // the bits of a moved down by 8
 	opBucket   // the bits of a moved down by 18
 	opSign     // the bits of a moved down by 31
+	opSigns    // all bits where the sign bit of a is set, else none: a mask
 	opSmaller  // the smaller of a and b as integers without a sign
 	opMask     // the mask that 16 bits at p+off say
 	opNegative // the upper bits of lanes, 16 bits to p+off

@@ -25,20 +25,13 @@ var mergeKernels = []each{
 		compute: func(k *kern) { k.store("y", k.div(k.load("x"), k.arg("c"))) },
 	},
 	{
-		name: "keepAbove", doc: "y = x where |x| > c, else 0.",
-		out: []string{"y"}, in: []string{"x"}, rest: float("c"),
+		name: "keepKeys", doc: "y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.",
+		out: []string{"y"}, in: []string{"x"}, rest: params("uint32", "c", "d"),
 		compute: func(k *kern) {
 			x := k.load("x")
-			k.store("y", k.and(x, k.above(k.and(x, k.bits(magnitude)), k.arg("c"))))
-		},
-	},
-	{
-		name: "keepWithin", doc: "y = x where c < |x| ≤ d, else 0.",
-		out: []string{"y"}, in: []string{"x"}, rest: float("c", "d"),
-		compute: func(k *kern) {
-			x := k.load("x")
-			a := k.and(x, k.bits(magnitude))
-			k.store("y", k.within(k.and(x, k.above(a, k.arg("c"))), a, k.arg("d")))
+			b := k.and(x, k.bits(magnitude))
+			inside := k.and(k.minus(k.arg("c"), b), k.minus(b, k.arg("d")))
+			k.store("y", k.and(x, k.do(opSigns, inside)))
 		},
 	},
 	{
