@@ -4,6 +4,7 @@
 package merge
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -138,6 +139,20 @@ func (a *Adapter) Replaced(name string) (weights.Tensor, bool) {
 	}
 	w.Name, w.Shape, w.DType = name, t.model.Shape, t.model.DType
 	return w, true
+}
+
+// Added are the tensors that the model has with the adapter alone: an lm_head.weight
+// that it does not store.
+func (a *Adapter) Added() (list []weights.Tensor) {
+	for name := range a.targets {
+		if t, ok := a.Replaced(name); ok {
+			if _, there := a.base.Lookup(name); !there {
+				list = append(list, t)
+			}
+		}
+	}
+	slices.SortFunc(list, func(x, y weights.Tensor) int { return cmp.Compare(x.Name, y.Name) })
+	return list
 }
 
 // Memory is an upper bound of the bytes that the adapter holds on to while so many

@@ -351,6 +351,12 @@ func TestAdapterDifferences(t *testing.T) {
 	if shape, dt, ok := m.Tensor("lm_head.weight"); !ok || dt != half.F32 || !slices.Equal(shape, []int{6, 4}) {
 		t.Errorf("a model with the adapter: got %v %d, %t", dt, shape, ok)
 	}
+	m.Text = []byte(`{"tie_word_embeddings": true}`)
+	text, err := Opened{&m}.ConfigText()
+	if ts := (Opened{&m}).Tensors(); err != nil || len(ts) != len(base)+1 || ts[len(base)].Name != "lm_head.weight" ||
+		string(text) != `{"tie_word_embeddings": false}` {
+		t.Errorf("an opened model with the adapter: got tensors %v, config %s, %v", ts, text, err)
+	}
 
 	// Theirs rounds the product for an embedding: 1 + 3·2⁻⁹ is 1 + 2⁻⁷ in bf16, once
 	// rounded, and so it is twice rounded; 1 + 2⁻⁸ + 2⁻¹⁷ is 1 + 2⁻⁷ once rounded, and

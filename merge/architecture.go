@@ -32,6 +32,7 @@ func (w *weight) layered() bool { return strings.Contains(w.name, "*") }
 type architecture struct {
 	class                string
 	layersKey            string // of config.json; empty: layers are counted in the names of tensors
+	ties                 bool   // models whose config.json says nothing have the embedding as lm_head
 	before, layer, after []weight
 }
 
@@ -50,6 +51,7 @@ type family struct {
 	layer     string
 	after     string
 	head      string // optional, tied to embed
+	ties      bool   // so it is where config.json does not say tie_word_embeddings
 }
 
 const (
@@ -72,9 +74,9 @@ var families = []family{
 	decoder("Qwen2ForCausalLM", twoNorms+attention+
 		"self_attn.q_proj.bias self_attn.k_proj.bias self_attn.v_proj.bias "+mlp),
 	decoder("Qwen3ForCausalLM", twoNorms+attention+biases+qkNorms+mlp),
-	decoder("GemmaForCausalLM", twoNorms+attention+biases+mlp),
-	decoder("Gemma2ForCausalLM", fourNorms+attention+biases+mlp),
-	decoder("Gemma3ForCausalLM", fourNorms+attention+biases+qkNorms+mlp),
+	gemma("GemmaForCausalLM", twoNorms+attention+biases+mlp),
+	gemma("Gemma2ForCausalLM", fourNorms+attention+biases+mlp),
+	gemma("Gemma3ForCausalLM", fourNorms+attention+biases+qkNorms+mlp),
 	decoder("Phi3ForCausalLM", twoNorms+"self_attn.qkv_proj.weight self_attn.o_proj.weight "+
 		"mlp.gate_up_proj.weight mlp.down_proj.weight"),
 	decoder("Olmo2ForCausalLM", "post_attention_layernorm.weight post_feedforward_layernorm.weight "+
@@ -106,7 +108,7 @@ var families = []family{
 		embed: "wte.weight", before: "wpe.weight", prefix: "h.",
 		layer: "ln_1.weight ln_1.bias attn.c_attn.weight attn.c_attn.bias attn.c_proj.weight attn.c_proj.bias " +
 			"ln_2.weight ln_2.bias mlp.c_fc.weight mlp.c_fc.bias mlp.c_proj.weight mlp.c_proj.bias",
-		after: "ln_f.weight ln_f.bias", head: "lm_head.weight",
+		after: "ln_f.weight ln_f.bias", head: "lm_head.weight", ties: true,
 	},
 }
 
@@ -117,6 +119,13 @@ func decoder(classes, layer string) family {
 		embed: "model.embed_tokens.weight", prefix: "model.layers.", layer: layer,
 		after: "model.norm.weight", head: "lm_head.weight",
 	}
+}
+
+// gemma has the embedding as its lm_head unless it says otherwise.
+func gemma(classes, layer string) family {
+	f := decoder(classes, layer)
+	f.ties = true
+	return f
 }
 
 // stableLM has biases in its norms; with parallel branches it has one norm less.
@@ -136,7 +145,7 @@ func tableOf(class string, config strictjson.Value) (*architecture, bool) {
 		if !slices.Contains(strings.Fields(f.classes), class) {
 			continue
 		}
-		a := &architecture{class: strings.Fields(f.classes)[0], layersKey: f.layersKey}
+		a := &architecture{class: strings.Fields(f.classes)[0], layersKey: f.layersKey, ties: f.ties}
 		a.before = append(f.weights(f.embed, "", config), f.weights(f.before, "", config)...)
 		a.before[0].embed = true
 		a.layer = f.weights(f.layer, f.prefix+"*.", config)
@@ -208,7 +217,7 @@ func infer(models []*Model) (a *architecture, prefixes []string) {
 	templates := map[string]*template{}
 	layers := make([]int, len(models))
 	for k, m := range models {
-		for _, t := range m.Weights.Tensors() {
+		for _, t := range m.Tensors() {
 			name, prefix, layer, ok := splitLayer(t.Name)
 			s := templates[name]
 			if s == nil {

@@ -106,10 +106,14 @@ func (p *Plan) rows() int {
 		if !t.Embed || len(t.Shape) != 2 {
 			continue
 		}
+		own, _, _ := p.Models[p.Donor].Tensor(t.Name) // where the donor gives the configuration only
 		for _, in := range t.Inputs {
-			if in.Model == p.Donor && in.Shape[0] != t.Shape[0] {
-				return t.Shape[0]
+			if in.Model == p.Donor {
+				own = in.Shape
 			}
+		}
+		if len(own) == 2 && own[0] != t.Shape[0] {
+			return t.Shape[0]
 		}
 	}
 	return 0
@@ -148,6 +152,8 @@ func (p *Plan) tokenizer(files map[string][]byte, donated bool) error {
 		if err := setChat(own, template); err != nil {
 			return err
 		}
+	} else if template != "" {
+		p.Warnings = append(p.Warnings, "chat_template: the output gets no tokenizer, and so no chat template")
 	}
 	maps.Copy(files, own)
 	return nil

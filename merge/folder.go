@@ -69,14 +69,17 @@ func Part(out string) string { return filepath.Clean(out) + ".part" }
 
 // NewFolder makes the unfinished folder of an output, or opens the one that an
 // earlier attempt with the same identity left, if resume is set. There must be room
-// on the disk for the rest. An output that exists is not replaced. A refusal leaves no
-// folder where nothing was done.
+// on the disk for the rest. An output that exists is not replaced, and a folder that
+// no merge began is left alone. A refusal leaves no folder where nothing was done.
 func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []byte, resume bool) (_ *Folder, err error) {
 	f := &Folder{out: filepath.Clean(out), part: Part(out), layout: layout, files: map[string]*file{}}
 	if _, err := os.Lstat(f.out); err == nil {
 		return nil, fault.Statef("merge: %s: %w; it is not replaced", out, fs.ErrExist)
 	}
 	f.place(tensors)
+	if err := f.mine(); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(f.part, 0o777); err != nil {
 		return nil, fault.Machinef("merge: %w", err)
 	}
@@ -116,6 +119,37 @@ func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []by
 	return f, f.enough()
 }
 
+// mine refuses an unfinished folder with files of which none shows that a merge began
+// it, and links: making room would remove what somebody wants to keep.
+func (f *Folder) mine() error {
+	info, err := os.Lstat(f.part)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		return fault.Statef("merge: %s: it is no folder, and a merge needs one of this name", f.part)
+	}
+	es, err := os.ReadDir(f.part)
+	if err != nil {
+		return fault.Machinef("merge: %w", err)
+	}
+	other := ""
+	for _, e := range es {
+		switch e.Name() {
+		case journalName, ManifestName:
+			return nil
+		case lockName:
+		default:
+			other = e.Name()
+		}
+	}
+	if other != "" {
+		return fault.Statef("merge: %s: it has %s, but nothing of a merge: it is not emptied; "+
+			"move it away, or choose another output", f.part, other)
+	}
+	return nil
+}
+
 // place finds the places of the tensors of the merge, which the layout has in the
 // same order.
 func (f *Folder) place(tensors []Tensor) {
@@ -136,14 +170,26 @@ func difference(a, b string) string {
 	return "one has more lines"
 }
 
-// empty removes what another attempt left.
+// empty removes what another attempt left. Without the identity, which goes first
+// and comes last, nothing was begun; the journal shows all the time that the folder is
+// one of a merge.
 func (f *Folder) empty() error {
+	err := os.Remove(filepath.Join(f.part, identityName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := f.write(journalName, nil); err != nil {
+		return err
+	}
+	if err := (blob.OS{}).SyncDir(f.part); err != nil {
+		return err
+	}
 	es, err := os.ReadDir(f.part)
 	if err != nil {
 		return err
 	}
 	for _, e := range es {
-		if e.Name() != lockName {
+		if e.Name() != lockName && e.Name() != journalName {
 			if err := os.RemoveAll(filepath.Join(f.part, e.Name())); err != nil {
 				return err
 			}
@@ -160,17 +206,14 @@ func (f *Folder) create(identity []byte) error {
 			return err
 		}
 		_, err = w.Write(p.Header())
-		if err := errors.Join(err, w.Truncate(p.Bytes), w.Close()); err != nil {
+		if err := errors.Join(err, w.Truncate(p.Bytes), w.Sync(), w.Close()); err != nil {
 			return err
 		}
-	}
-	if err := os.WriteFile(filepath.Join(f.part, journalName), nil, 0o666); err != nil {
-		return err
 	}
 	if err := (blob.OS{}).SyncDir(f.part); err != nil {
 		return err
 	}
-	return f.write(identityName, identity) // last: without it nothing was begun
+	return f.write(identityName, identity)
 }
 
 // open opens the files for writing in place, and reads the journal.
@@ -289,6 +332,9 @@ func (f *Folder) Done(i int) error {
 func (f *Folder) commit(list []int) {
 	f.flush.Lock()
 	defer f.flush.Unlock()
+	if f.failure() != nil {
+		return // the journal may end within a line
+	}
 	err := f.sync(list)
 	if err == nil {
 		var b []byte
@@ -302,6 +348,12 @@ func (f *Folder) commit(list []int) {
 		defer f.mu.Unlock()
 		f.failed = fault.Machinef("merge: flushing: %w", err)
 	}
+}
+
+func (f *Folder) failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
 }
 
 // sync flushes the files of tensors.
@@ -329,21 +381,33 @@ func (f *Folder) settle() error {
 	return f.failed
 }
 
-// Close gives the folder up, for a later attempt to go on with.
+// Close gives the folder up, for a later attempt to go on with, unless it was
+// published.
 func (f *Folder) Close() {
 	if f.journal != nil {
 		_ = f.settle()
-		_ = f.journal.Close()
 	}
-	for _, w := range f.files {
-		_ = w.Close()
-	}
+	_ = f.shut()
 	f.unlock()
 }
 
-// Publish adds files to the model and makes the folder the output. Its manifest is
-// pleach_merge.json.
+// shut closes the files.
+func (f *Folder) shut() error {
+	var errs []error
+	if f.journal != nil {
+		errs = append(errs, f.journal.Close())
+	}
+	for _, w := range f.files {
+		errs = append(errs, w.Close())
+	}
+	f.journal, f.files = nil, nil
+	return errors.Join(errs...)
+}
+
+// Publish adds files to the model, makes the folder the output, and closes it. Its
+// manifest is pleach_merge.json.
 func (f *Folder) Publish(files map[string][]byte, info Provenance) error {
+	defer f.Close()
 	if err := f.settle(); err != nil {
 		return err
 	}
@@ -368,29 +432,31 @@ func (f *Folder) Publish(files map[string][]byte, info Provenance) error {
 	return nil
 }
 
-// rename takes away what belongs to the attempt and gives the folder its name.
+// rename takes away what belongs to the attempt and gives the folder its name. No
+// file in it is open then, which some systems want.
 func (f *Folder) rename() error {
-	os := blob.OS{}
 	for _, w := range f.files {
 		if err := w.Sync(); err != nil {
 			return err
 		}
 	}
-	for _, n := range []string{journalName, identityName} {
-		if err := os.Remove(filepath.Join(f.part, n)); err != nil {
+	if err := f.shut(); err != nil {
+		return err
+	}
+	for _, n := range []string{identityName, journalName, lockName} {
+		err := os.Remove(filepath.Join(f.part, n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if err := os.Remove(filepath.Join(f.part, lockName)); err != nil {
+	disk := blob.OS{}
+	if err := disk.SyncDir(f.part); err != nil {
 		return err
 	}
-	if err := os.SyncDir(f.part); err != nil {
+	if err := disk.Rename(f.part, f.out); err != nil {
 		return err
 	}
-	if err := os.Rename(f.part, f.out); err != nil {
-		return err
-	}
-	return os.SyncDir(filepath.Dir(f.out))
+	return disk.SyncDir(filepath.Dir(f.out))
 }
 
 // write writes a small file to the disk.

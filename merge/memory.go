@@ -5,6 +5,7 @@ package merge
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"pleach/half"
 	"pleach/internal/fault"
@@ -69,14 +70,14 @@ func (m *Memory) Close() error { return nil }
 // Opened is a model as the engine reads it, with its adapter.
 type Opened struct{ *Model }
 
-// Tensors are the tensors of the model.
-func (s Opened) Tensors() []weights.Tensor {
-	var list []weights.Tensor
-	for _, t := range s.Weights.Tensors() {
-		t.Shape, t.DType, _ = s.Tensor(t.Name)
-		list = append(list, t)
+// ConfigText is the config.json of the model. Where the adapter makes an lm_head of
+// its own, it is no longer the embedding.
+func (s Opened) ConfigText() ([]byte, error) {
+	if s.Adapter == nil || len(s.Adapter.Added()) == 0 {
+		return s.Text, nil
 	}
-	return list
+	file := filepath.Join(s.Dir, "config.json")
+	return patchConfig(file, s.Text, []Change{{Key: "tie_word_embeddings", Value: "false"}})
 }
 
 // ReadFinite sets dst to elements lo to hi of a tensor of floats, which are finite.

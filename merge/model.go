@@ -75,6 +75,19 @@ func (m *Model) Tensor(name string) (shape []int, t half.DType, ok bool) {
 	return w.Shape, w.DType, ok
 }
 
+// Tensors are all tensors, with their shapes and types after the adapter.
+func (m *Model) Tensors() []weights.Tensor {
+	if m.Adapter == nil {
+		return m.Weights.Tensors()
+	}
+	var list []weights.Tensor
+	for _, t := range m.Weights.Tensors() {
+		t.Shape, t.DType, _ = m.Tensor(t.Name)
+		list = append(list, t)
+	}
+	return append(list, m.Adapter.Added()...)
+}
+
 // Read sets dst to elements lo to hi of a tensor of floats, widened, with the
 // adapter applied.
 func (m *Model) Read(name string, lo, hi int, dst []float32) error {

@@ -99,14 +99,17 @@ func (p *Plan) Provenance(version string) (Provenance, error) {
 	return v, nil
 }
 
-// Identity is what has to be the same for a merge to go on: a line for each thing.
-func (p *Plan) Identity() ([]byte, error) {
+// Identity is what has to be the same for a merge to go on with this version of
+// pleach: a line for each thing.
+func (p *Plan) Identity(version string) ([]byte, error) {
 	var b []byte
+	b = fmt.Appendf(b, "pleach %s\n", version)
 	for _, l := range lines(string(p.Config.Text)) {
 		b = fmt.Appendf(b, "configuration: %s\n", l)
 	}
-	b = fmt.Appendf(b, "seed %d, compat %t, skips %t, shards of %d bytes\n",
-		p.Options.Seed, p.Options.Compat, p.Options.Skips, p.Options.ShardBytes)
+	o := p.Options
+	b = fmt.Appendf(b, "seed %d, compat %t, skips %t, non-finite %t, shards of %d bytes\n",
+		o.Seed, o.Compat, o.Skips, o.NonFinite, o.ShardBytes)
 	for _, m := range p.Models {
 		var names []string
 		for _, t := range m.Weights.Tensors() {
@@ -121,13 +124,19 @@ func (p *Plan) Identity() ([]byte, error) {
 			if err != nil {
 				return nil, fault.Dataf("merge: model %s: %w", m.Name, err)
 			}
-			b = fmt.Appendf(b, "model %s: %s: %d bytes of %s\n", m.Name, n, info.Size(), info.ModTime().UTC().Format("2006-01-02 15:04:05.000000000"))
+			b = fmt.Appendf(b, "model %s: %s: %d bytes of %s\n",
+				m.Name, n, info.Size(), info.ModTime().UTC().Format("2006-01-02 15:04:05.000000000"))
 		}
 	}
+	if p.Vocabulary != nil {
+		b = fmt.Appendf(b, "vocabulary %x\n", p.Vocabulary.Sum())
+	}
+	inputs := sha256.New()
 	for _, t := range p.Tensors {
 		b = fmt.Appendf(b, "tensor %s %v %d\n", t.Name, t.DType, t.Shape)
+		fmt.Fprintf(inputs, "%+v\n", t)
 	}
-	return b, nil
+	return fmt.Appendf(b, "inputs of tensors and their parameters: %x\n", inputs.Sum(nil)), nil
 }
 
 func lines(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }

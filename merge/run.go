@@ -5,6 +5,7 @@ package merge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -41,19 +42,34 @@ const Base = 72 << 20
 type Progress func(bytes int64)
 
 // Run makes the tensors of a plan that the sink does not have. What a tensor becomes
-// depends on the plan alone.
+// depends on the plan alone. What the method has to tell is added to Plan.Warnings.
 func (p *Plan) Run(ctx context.Context, sink Sink, lim Limits, progress Progress) error {
 	if p.Options.Compat {
 		return p.runCompat(ctx, sink, lim, progress)
 	}
-	r := &runner{plan: p, sink: sink, level: lim.Level, progress: progress}
+	r := &runner{plan: p, sink: sink, level: lim.Level, progress: progress, warns: map[int][]string{}}
 	if err := r.measure(lim); err != nil {
 		return err
 	}
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	r.ctx = ctx
-	return r.run(2 * lim.Threads)
+	if err := r.run(2 * lim.Threads); err != nil {
+		return err
+	}
+	p.Warnings = append(p.Warnings, r.warnings()...)
+	return nil
+}
+
+// warnings are those of the jobs. The first tensor that has one stands for all.
+func (r *runner) warnings() []string {
+	var all problems
+	for i := range r.plan.Tensors {
+		for _, w := range r.warns[i] {
+			all.add("job", 0, errors.New(w))
+		}
+	}
+	return all.texts()
 }
 
 // Fits refuses limits that are too tight for the merge, as Run does when it begins.
@@ -80,8 +96,9 @@ type runner struct {
 	jobs  *budget // bytes that jobs hold
 	items chan func(w *worker) error
 
-	mu   sync.Mutex
-	done int64
+	mu    sync.Mutex
+	done  int64
+	warns map[int][]string // by the index of the tensor
 }
 
 // conductors is how many tensors are in work at a time, so that the end of a pass
@@ -168,6 +185,7 @@ func (r *runner) needs(lim Limits) (need, job int64, held int, err error) {
 		for i := range r.plan.Tensors {
 			t := &r.plan.Tensors[i]
 			if t.Copy {
+				most = max(most, 2*min(r.block, t.Len())*t.DType.Size())
 				continue
 			}
 			j, err := r.plan.Method.New(r.plan.problem(t, r.level))
@@ -182,17 +200,35 @@ func (r *runner) needs(lim Limits) (need, job int64, held int, err error) {
 			break
 		}
 	}
-	need = Base + int64(2*lim.Threads*most) + job
-	for _, m := range r.plan.Models {
-		if m.Adapter != nil {
-			need += m.Adapter.Memory(2 * lim.Threads)
-		}
-	}
+	need = Base + int64(2*lim.Threads*most) + job + r.plan.reading(2*lim.Threads)
 	if need > lim.Memory {
 		return 0, 0, 0, fault.Configf("merge: memory: got %v, want at least %v for %d threads",
 			unit.Bytes(lim.Memory).Rounded(), unit.Bytes(need).Rounded(), lim.Threads)
 	}
 	return need, job, held, nil
+}
+
+// reading is an upper bound of the bytes that so many goroutines take to read inputs:
+// factors of adapters, where the rows of vocabularies are, and buffers of files.
+func (p *Plan) reading(readers int) int64 {
+	var n, each int64
+	floats := p.Vocabulary != nil
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		for _, in := range t.Inputs {
+			floats = floats || !slices.Equal(in.Shape, t.Shape)
+			if t.Embed && p.Vocabulary != nil {
+				n += p.Vocabulary.Memory(t.Shape[1])
+			}
+		}
+	}
+	for _, m := range p.Models {
+		if m.Adapter != nil {
+			n += m.Adapter.Memory(readers)
+		}
+		each = max(each, m.Weights.Memory(floats || m.Adapter != nil))
+	}
+	return n + int64(readers)*each
 }
 
 // heldBytes is an upper bound of what the inputs of a tensor take in the arena: what
@@ -219,7 +255,7 @@ func (r *runner) perBlock(j method.Job) int { return max(1, r.block/j.Chunk()) *
 // buffers is an upper bound of what one worker needs for a tensor.
 func (r *runner) buffers(t *Tensor, j method.Job) int {
 	block, chunk := min(r.perBlock(j), t.Len()), min(j.Chunk(), t.Len())
-	n := 4*j.Scratch() + 4*chunk + block*t.DType.Size() + 4*block
+	n := 4*j.Scratch() + 6*chunk + block*t.DType.Size() + 4*block
 	for _, in := range t.Inputs {
 		n += 4*chunk + block*max(4, in.DType.Size())
 	}
@@ -235,6 +271,15 @@ func (r *runner) add(n int) {
 	defer r.mu.Unlock()
 	r.done += int64(n)
 	r.progress(r.done)
+}
+
+// warn keeps what a job has to tell.
+func (r *runner) warn(tensor int, list []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(list) > 0 {
+		r.warns[tensor] = list
+	}
 }
 
 // fail names the tensor of an error.

@@ -290,7 +290,7 @@ func (f *failing) WriteAt(i int, b []byte, at int64) error {
 func TestFolder(t *testing.T) {
 	p := testPlan(t)
 	lim := p.small(2, 8<<20)
-	id, err := p.Identity()
+	id, err := p.Identity("1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -566,4 +566,28 @@ func same(a, b map[string]string) bool {
 		}
 	}
 	return true
+}
+
+// TestCopyMemory: what copying takes counts.
+func TestCopyMemory(t *testing.T) {
+	dir := t.TempDir()
+	tiny := &tiny{Config: map[string]any{"architectures": []string{"Some"}}, Tensors: map[string][]int{"ids": {1 << 20}}}
+	tiny.types = map[string]half.DType{"ids": half.I64}
+	tiny.write(t, dir)
+	m, err := OpenModel("m", dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	x := Tensor{Name: "ids", Shape: []int{1 << 20}, DType: half.I64, Copy: true, Base: -1}
+	x.Inputs = []Input{{Name: "ids", Shape: x.Shape, DType: half.I64}}
+	p := &Plan{Config: &Config{}, Method: scaled(), Models: []*Model{m}, Tensors: []Tensor{x}}
+	lim := Limits{Memory: Base + 20<<20, Threads: 8}
+	r := &runner{plan: p}
+	if err := r.measure(lim); err != nil {
+		t.Fatal(err)
+	}
+	if got, most := 2*8*r.block*2*lim.Threads, 20<<20; got > most {
+		t.Errorf("blocks of %d elements take %d bytes, want at most %d", r.block, got, most)
+	}
 }

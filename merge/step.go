@@ -93,6 +93,9 @@ func (s *step) finish() error {
 	if err := s.r.ctx.Err(); err != nil {
 		return err
 	}
+	if j, ok := s.job.(method.Warner); ok {
+		s.r.warn(s.index, j.Warnings())
+	}
 	return s.r.sink.Done(s.index)
 }
 

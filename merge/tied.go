@@ -43,8 +43,7 @@ func (p *Plan) Tie(ctx context.Context, lim Limits) error {
 // tied are the indices of an lm_head that the donor's configuration ties to the
 // embedding, and of that; negative if there are none.
 func (p *Plan) tied() (head, embed int) {
-	v, _ := p.Models[p.Donor].Config.Lookup("tie_word_embeddings")
-	if v.Kind != strictjson.True {
+	if !ties(p.Models[p.Donor]) {
 		return -1, -1
 	}
 	head = slices.IndexFunc(p.Tensors, func(t Tensor) bool { return t.Tied != "" })
@@ -56,6 +55,17 @@ func (p *Plan) tied() (head, embed int) {
 		return -1, -1
 	}
 	return head, embed
+}
+
+// ties says that a model whose files have an lm_head is read without it, as the
+// embedding.
+func ties(m *Model) bool {
+	v, there := m.Config.Lookup("tie_word_embeddings")
+	if !there {
+		a, ok := tableOf(classOf(m, m.Ref), m.Config)
+		return ok && a.ties
+	}
+	return v.Kind == strictjson.True
 }
 
 // sums is a sink that keeps a hash of every block of two tensors. Tensors of one

@@ -50,7 +50,7 @@ func (p *Plan) runCompat(ctx context.Context, sink Sink, lim Limits, progress Pr
 func (p *Plan) compatFits(lim Limits) error {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		need := Base + compat.Bytes(p.Method, t.Len(), len(t.Inputs)) + int64(t.Len()*(4*len(t.Inputs)+4+t.DType.Size()))
+		need := Base + p.reading(1) + compat.Bytes(p.Method, t.Len(), len(t.Inputs)) + int64(t.Len()*(4*len(t.Inputs)+4+t.DType.Size()))
 		if !t.Copy && need > lim.Memory {
 			return fault.Configf("merge: memory: tensor %s: rounding as mergekit does needs the tensor whole: got %v, want %v",
 				t.Name, unit.Bytes(lim.Memory).Rounded(), unit.Bytes(need).Rounded())

@@ -11,6 +11,7 @@ import (
 	"math"
 	"path"
 	"sync"
+	"unsafe"
 
 	"pleach/blob"
 	"pleach/half"
@@ -169,6 +170,19 @@ const chunk = 1 << 16
 
 // chunks holds *[]byte of 8·chunk bytes, enough for every type.
 var chunks = sync.Pool{New: func() any { b := make([]byte, 8*chunk); return &b }}
+
+// Memory is an upper bound of the bytes that a goroutine takes beside dst while it
+// reads: by Raw, and by Read or ReadFinite if floats is set.
+func (s *Set) Memory(floats bool) int64 {
+	n := int64(0)
+	if floats {
+		n += 8 * chunk
+	}
+	if len(s.strides) > 0 {
+		n += int64(unsafe.Sizeof(gathering{})) + chunk*int64(unsafe.Sizeof(spot{}))
+	}
+	return n
+}
 
 func (s *Set) read(name string, lo, hi int, dst []float32, finite bool) error {
 	t, err := s.part(name, lo, hi)

@@ -250,9 +250,7 @@ func (o *merging) planOf(w io.Writer, c *merge.Config) (*merge.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, line := range p.Warnings {
-		fmt.Fprintf(w, "warning: %s\n", line)
-	}
+	warnings(w, p.Warnings)
 	if o.verbose {
 		for _, name := range p.Dropped {
 			fmt.Fprintf(w, "no part in the output: %s\n", name)
@@ -278,11 +276,7 @@ func (o *merging) run(c *cobra.Command) error {
 	if err := o.measuring().readable(c.Context(), c.ErrOrStderr()); err != nil {
 		return err
 	}
-	w := c.ErrOrStderr()
-	if o.quiet {
-		w = io.Discard
-	}
-	if err := o.write(c.Context(), w, p); err != nil {
+	if err := o.write(c.Context(), c.ErrOrStderr(), p); err != nil {
 		return err
 	}
 	if len(o.texts) == 0 {
@@ -301,45 +295,51 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	if err := p.Tie(ctx, o.limits); err != nil {
 		return stopped(ctx, err)
 	}
-	for _, line := range p.Warnings[known:] {
-		fmt.Fprintf(w, "warning: %s\n", line)
-	}
 	files, err := p.Files(merge.FileOptions{
 		Version: version, Title: filepath.Base(filepath.Clean(o.out)), Tokenizer: o.tokenizer, Card: o.card,
 	})
 	if err != nil {
 		return err
 	}
+	info, err := p.Provenance(version)
+	if err != nil {
+		return err
+	}
+	warnings(w, p.Warnings[known:])
+	known = len(p.Warnings)
 	f, err := o.folder(p)
 	if err != nil {
 		return err
 	}
-	open := true
-	defer func() {
-		if open {
-			f.Close()
-		}
-	}()
-	show := newETA(w)
+	defer f.Close()
+	progress := w
+	if o.quiet {
+		progress = io.Discard
+	}
+	show := newETA(progress)
 	defer show.erase()
 	left := f.Left()
 	what := fmt.Sprintf("merging %d tensors by %s", len(p.Tensors), p.Config.Method)
 	if err := p.Run(ctx, f, o.limits, func(done int64) { show.see(what, done, left) }); err != nil {
 		return stopped(ctx, err)
 	}
-	info, err := p.Provenance(version)
-	if err != nil {
-		return err
-	}
-	open = false
 	if err := f.Publish(files, info); err != nil {
 		return err
 	}
 	read, written := p.Bytes()
 	took := time.Since(began)
+	show.erase()
+	warnings(w, p.Warnings[known:])
 	show.say("%s: %d tensors, %v from %v in %v", o.out, len(p.Tensors), unit.Bytes(written).Rounded(),
 		unit.Bytes(read).Rounded(), took.Round(time.Millisecond))
 	return nil
+}
+
+// warnings writes a line for each.
+func warnings(w io.Writer, list []string) {
+	for _, line := range list {
+		fmt.Fprintf(w, "warning: %s\n", line)
+	}
 }
 
 // stopped prefers to say that the user stopped a merge, which goes on with --resume.
@@ -356,7 +356,7 @@ func (o *merging) folder(p *merge.Plan) (*merge.Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := p.Identity()
+	id, err := p.Identity(version)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,12 @@ func (o *merging) evaluate(c *cobra.Command, p *merge.Plan) error {
 func (o *merging) measureInputs(c *cobra.Command, p *merge.Plan) ([]modelRow, error) {
 	var rows []modelRow
 	for _, in := range p.Models {
-		m, err := newSource(in.Name, in.Dir, in.Text, merge.Opened{Model: in})
+		opened := merge.Opened{Model: in}
+		text, err := opened.ConfigText()
+		if err != nil {
+			return nil, err
+		}
+		m, err := newSource(in.Name, in.Dir, text, opened)
 		if err == nil {
 			err = m.openTokenizer()
 		}

@@ -4,6 +4,7 @@
 package vocab
 
 import (
+	"slices"
 	"sync"
 
 	"pleach/internal/fault"
@@ -35,7 +36,8 @@ const (
 
 // Matrix is the embedding of a model, whose rows of a width come from stored, the
 // same tensor of all models. rows is how many each model stores, 0 for one that does
-// not have the tensor and takes no part. It may read all of them once.
+// not have the tensor and takes no part, as those behind the end of rows: models that
+// gave a tokenizer only. It may read all of them once.
 //
 // The row of a token is
 //
@@ -55,6 +57,7 @@ func (v *Vocabulary) Matrix(model, width int, rows []int, stored ReadRows) (*Mat
 	if err := v.fits(model, width, rows); err != nil {
 		return nil, err
 	}
+	rows = append(slices.Clone(rows), make([]int, len(v.models)-len(rows))...)
 	for i := range v.models {
 		if rows[i] > 0 {
 			m.mean = append(m.mean, i)
@@ -68,17 +71,22 @@ func (v *Vocabulary) Matrix(model, width int, rows []int, stored ReadRows) (*Mat
 	return m, nil
 }
 
+// Memory is an upper bound of the bytes that a matrix of a width holds.
+func (v *Vocabulary) Memory(width int) int64 {
+	return 8*int64(len(v.texts)) + 4*int64(max(blockElements, width)) + 12*int64(width)
+}
+
 // fits checks the arguments of Matrix against the vocabulary.
 func (v *Vocabulary) fits(model, width int, rows []int) error {
-	if len(rows) != len(v.models) || model < 0 || model >= len(v.models) || width <= 0 {
+	if len(rows) > len(v.models) || model < 0 || model >= len(rows) || width <= 0 {
 		return fault.Dataf("vocab: matrix of model %d, %d wide, with rows of %d models: want one of %d models",
 			model, width, len(rows), len(v.models))
 	}
-	for i, own := range v.own {
+	for i := range rows {
 		if rows[i] == 0 {
 			continue
 		}
-		for id, row := range own {
+		for id, row := range v.own[i] {
 			if int(row) >= rows[i] {
 				return fault.Dataf("vocab: %s: token %q has id %d: got %d rows stored, want vocab_size, %d",
 					v.models[i].Name, v.texts[id], row, rows[i], v.models[i].Rows)

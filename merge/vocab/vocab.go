@@ -3,6 +3,12 @@
 
 package vocab
 
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+)
+
 // Model is what is known of an input.
 type Model struct {
 	Name string // for messages
@@ -78,4 +84,22 @@ type source struct {
 	model int // −1: nothing is said but force
 	row   int
 	force bool
+}
+
+// Sum is a hash of where all rows come from: vocabularies with the same one make the
+// same of the same embeddings.
+func (v *Vocabulary) Sum() (sum [sha256.Size]byte) {
+	h := sha256.New()
+	fmt.Fprintln(h, v.Rows, v.Tokens, v.base, len(v.own))
+	for id, text := range v.texts {
+		fmt.Fprintf(h, "%d %t %q\n", id, v.is[id], text)
+		if s := v.said[id]; s != nil {
+			fmt.Fprintf(h, "%+v\n", *s)
+		}
+	}
+	for _, own := range v.own {
+		_ = binary.Write(h, binary.LittleEndian, own) // a hash takes everything
+	}
+	h.Sum(sum[:0])
+	return sum
 }

@@ -539,3 +539,32 @@ func FuzzTokenizer(f *testing.F) {
 		}
 	})
 }
+
+// TestSum: the hash changes with everything that a row depends on.
+func TestSum(t *testing.T) {
+	a, b := lettersModel(t, "a", 7), lettersModel(t, "b", 7)
+	swapped := lettersModel(t, "b", 7, `"a": 0, "b": 1`, `"a": 1, "b": 0`)
+	seen := map[[32]byte]int{}
+	for i, c := range []struct {
+		models []Model
+		o      Options
+	}{
+		{[]Model{a, b}, Options{}},
+		{[]Model{a, swapped}, Options{}},
+		{[]Model{a, lettersModel(t, "b", 6)}, Options{}},
+		{[]Model{a, b}, Options{NoBase: true}},
+		{[]Model{a, b}, Options{Pad: 4}},
+		{[]Model{a, b}, Options{Tokens: []Token{{Text: "a", Kind: Zero}}}},
+		{[]Model{a, b}, Options{Tokens: []Token{{Text: "a", Kind: FromModel, Model: 1}}}},
+		{[]Model{a, b}, Options{Tokens: []Token{{Text: "a", Kind: FromModel, Model: 1, Force: true}}}},
+	} {
+		sum := build(t, c.models, c.o).Sum()
+		if again := build(t, c.models, c.o).Sum(); again != sum {
+			t.Errorf("case %d: got %x and %x", i, sum, again)
+		}
+		if j, ok := seen[sum]; ok {
+			t.Errorf("cases %d and %d have one hash", i, j)
+		}
+		seen[sum] = i
+	}
+}
