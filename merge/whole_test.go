@@ -258,3 +258,13 @@ func TestChatWithoutTokenizer(t *testing.T) {
 		t.Errorf("got %d files, warnings %q", len(files), p.Warnings)
 	}
 }
+
+// TestManyLayers: a damaged config.json does not make a plan of a million layers.
+func TestManyLayers(t *testing.T) {
+	w := newWorld(t, map[string]*tiny{"a": tinyLlama(1).change(map[string]any{"num_hidden_layers": 1<<20 - 1}, nil)})
+	_, err := w.realPlan(t, "merge_method: passthrough\nmodels: [{model: a}]\n")
+	const want = "merge: c.yml:2: model a: config.json: num_hidden_layers: got 1048575 layers, but the files have 12 tensors"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
