@@ -176,6 +176,9 @@ func TestTie(t *testing.T) {
 		{"GemmaForCausalLM", nil, true, 0, false},
 		{"GemmaForCausalLM", nil, false, 1, true},
 		{"GemmaForCausalLM", false, false, 1, false},
+		{"Unheard", nil, true, 1, false},
+		{"Unheard", true, true, 0, false},
+		{"Unheard", true, false, 1, true},
 	} {
 		config := map[string]any{"architectures": []string{tt.class}}
 		if tt.ties != nil {
