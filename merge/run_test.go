@@ -603,3 +603,17 @@ func TestReadingMemory(t *testing.T) {
 		t.Errorf("with tensors as they are stored: got %d bytes", got)
 	}
 }
+
+// TestFail: an error names its tensor once.
+func TestFail(t *testing.T) {
+	x := &Tensor{Name: "a.weight"}
+	for err, want := range map[string]string{
+		"merge: linear of \"a.weight\": no sum": "merge: linear of \"a.weight\": no sum",
+		"model m: tensor a.weight: NaN":         "merge: tensor a.weight: model m: tensor a.weight: NaN",
+		"got 3":                                 "merge: tensor a.weight: got 3",
+	} {
+		if got := x.fail(errors.New(err)).Error(); got != want {
+			t.Errorf("%s: got %s, want %s", err, got, want)
+		}
+	}
+}

@@ -300,6 +300,9 @@ func (o *merging) run(c *cobra.Command) error {
 
 // write merges into OUT.
 func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
+	if err := o.vacant(); err != nil {
+		return err
+	}
 	began := time.Now()
 	known := len(p.Warnings)
 	if err := p.Tie(ctx, o.limits); err != nil {
@@ -342,6 +345,14 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	warnings(w, p.Warnings[known:])
 	show.say("%s: %d tensors, %v from %v in %v", o.out, len(p.Tensors), unit.Bytes(written).Rounded(),
 		unit.Bytes(read).Rounded(), took.Round(time.Millisecond))
+	return nil
+}
+
+// vacant refuses to work for an output that is there, before anything is read.
+func (o *merging) vacant() error {
+	if _, err := os.Lstat(filepath.Clean(o.out)); err == nil {
+		return fault.Statef("merge: %s: it is there already, and is not replaced", o.out)
+	}
 	return nil
 }
 
