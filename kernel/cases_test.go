@@ -257,7 +257,10 @@ func mergeCases(l Level) []kernelCase {
 	keep, words, h := make([]uint64, (n+63)/64), make([]uint32, n), make([]uint16, n)
 	Portable.RandomBelow(keep, rng.New(3, "cases"), 0, n, 1<<23)
 	Portable.Narrow16F(h, x)
-	below := make([]uint64, (n+63)/64)
+	below, open, bounds := make([]uint64, (n+63)/64), make([]uint64, (n+63)/64), new([256]uint16)
+	for i := range bounds {
+		bounds[i] = uint16(i/2 | (i/2+90)<<8)
+	}
 	c := func(name string, out [][]float32, call func()) kernelCase {
 		return kernelCase{name, n, 0, out, call}
 	}
@@ -272,14 +275,32 @@ func mergeCases(l Level) []kernelCase {
 		c("Sub", [][]float32{y}, func() { l.Sub(y, x, z) }),
 		c("AddScaled", [][]float32{acc}, func() { l.AddScaled(acc, x, 0.3) }),
 		c("Divide", [][]float32{y}, func() { l.Divide(y, x, 0.3) }),
-		c("KeepAbove", [][]float32{y}, func() { l.KeepAbove(y, x, 0.5) }),
-		c("KeepWithin", [][]float32{y}, func() { l.KeepWithin(y, x, 0.5, 1.5) }),
+		c("KeepKeys", [][]float32{y}, func() {
+			l.KeepKeys(y, x, math.Float32bits(0.5), math.Float32bits(1.5))
+		}),
 		c("KeepBits", [][]float32{y}, func() { l.KeepBits(y, x, keep) }),
 		c("Elect", [][]float32{y}, func() { l.Elect(y, v, false) }),
 		c("Elect the mean", [][]float32{y}, func() { l.Elect(y, v, true) }),
 		c("Vote", all, func() { l.Vote(v, x, 0.3) }),
 		sum("Dot64", func() float64 { return l.Dot64(x, z) }),
 		sum("SumAbs64", func() float64 { return l.SumAbs64(x) }),
+		c("SumAbs64Bits", [][]float32{sums}, func() {
+			all, kept := l.SumAbs64Bits(x, keep)
+			sums[0], sums[1] = float32(all), float32(kept)
+		}),
+		sum("CountBelow", func() float64 { return float64(l.CountBelow(x, math.Float32bits(0.7))) }),
+		c("Bucket", [][]float32{asFloats(words)}, func() {
+			Portable.RandomWords(words, rng.New(6, "cases"), 0)
+			l.Bucket(words, x, math.Float32bits(0.01))
+		}),
+		c("WordsBelow", [][]float32{asFloats(below)}, func() {
+			Portable.RandomWords(words, rng.New(6, "cases"), 0)
+			l.WordsBelow(below, words, 1<<22)
+		}),
+		c("Sieve", [][]float32{asFloats(below), asFloats(open)}, func() {
+			Portable.RandomWords(words, rng.New(6, "cases"), 0)
+			l.Sieve(below, open, words, bounds)
+		}),
 		sum("Largest", func() float64 { return float64(l.Largest(x)) }),
 		c("RandomWords", [][]float32{asFloats(words)}, func() { l.RandomWords(words, rng.New(4, "cases"), 5) }),
 		c("RandomBelow", [][]float32{asFloats(below)}, func() {

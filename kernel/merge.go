@@ -3,7 +3,10 @@
 
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // The kernels of this file combine the weights of models. A product is rounded
 // before it is added, so they have the same bits on every level, Portable included.
@@ -44,36 +47,19 @@ func (l Level) Divide(y, x []float32, c float32) {
 	}
 }
 
-// KeepAbove is y[i] = x[i] where |x[i]| > t, else 0; NaN becomes 0. y may be x itself;
-// x has the length of y.
-func (l Level) KeepAbove(y, x []float32, t float32) {
+// KeepKeys is y[i] = x[i] where lo ≤ b < end for the bits b of |x[i]|, which are in the
+// order of the numbers, with Inf, and then NaN, behind all others; else 0. y may be x
+// itself; x has the length of y. lo and end are at most 2³¹.
+func (l Level) KeepKeys(y, x []float32, lo, end uint32) {
 	if l != Portable {
-		eachKeepAbove(l, y, x, t)
+		eachKeepKeys(l, y, x, lo-1, end)
 		return
 	}
 	x = x[:len(y)]
 	for i, v := range x {
-		var keep uint32 // without a branch
-		if max(v, -v) > t {
-			keep = 1<<32 - 1
-		}
-		y[i] = math.Float32frombits(math.Float32bits(v) & keep)
-	}
-}
-
-// KeepWithin is y[i] = x[i] where lo < |x[i]| ≤ hi, else 0; NaN becomes 0. y may be x
-// itself; x has the length of y.
-func (l Level) KeepWithin(y, x []float32, lo, hi float32) {
-	if l != Portable {
-		eachKeepWithin(l, y, x, lo, hi)
-		return
-	}
-	x = x[:len(y)]
-	for i, v := range x {
-		if a := max(v, -v); !(lo < a && a <= hi) {
-			v = 0
-		}
-		y[i] = v
+		b := math.Float32bits(v)
+		keep := uint32(1-less(b&magnitude, lo)) & uint32(less(b&magnitude, end))
+		y[i] = math.Float32frombits(b & -keep)
 	}
 }
 
@@ -104,6 +90,24 @@ func (l Level) KeepBits(y, x []float32, bits []uint64) {
 	rest := bits[0] >> used
 	atKeepBits(l, &t[0][0], &t[1][0], lanes, &rest)
 	copy(y, t[0][:])
+}
+
+// Bucket puts the magnitudes of x into 256 buckets, 32 for every power of two: the lowest
+// 8 bits of w[i] become
+//
+//	min(max(b − lowest, 0)·2⁻¹⁸, 255), rounded down, for the bits b of |x[i]|
+//
+// x has the length of w. lowest is less than 2³¹.
+func (l Level) Bucket(w []uint32, x []float32, lowest uint32) {
+	if l != Portable {
+		eachBucket(l, unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(w))), len(w)), x, lowest)
+		return
+	}
+	x = x[:len(w)]
+	for i, v := range x {
+		b := max(math.Float32bits(v)&magnitude, lowest) - lowest
+		w[i] = w[i]&^255 | min(b>>18, 255)
+	}
 }
 
 // Votes are sums over weighted parts of several models, of which a majority of each
@@ -147,6 +151,8 @@ func (l Level) Vote(y Votes, x []float32, w float32) {
 //
 //	y[i] = Plus[i]/WPlus[i] if Sum[i] ≥ 0, else Minus[i]/WMinus[i]
 //
+// NaN belongs to neither part: where Sum is NaN, so is y.
+//
 // y has the length of the votes, and may be one of them. Without dividing, the sums of
 // weights may be nil.
 func (l Level) Elect(y []float32, v Votes, divide bool) {
@@ -163,9 +169,12 @@ func (l Level) Elect(y []float32, v Votes, divide bool) {
 		if !(v.Sum[i] >= 0) {
 			x, w = v.Minus, v.WMinus
 		}
-		if divide && w[i] != 0 {
+		switch {
+		case v.Sum[i] != v.Sum[i]:
+			y[i] = v.Sum[i]
+		case divide && w[i] != 0:
 			y[i] = x[i] / w[i]
-		} else {
+		default:
 			y[i] = x[i]
 		}
 	}

@@ -88,32 +88,15 @@ var mergeElements = []struct {
 		func(x []float32) float32 { return x[0] / 0.3 },
 	},
 	{
-		"KeepAbove", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepAbove(y, x[0], 0.5) },
-		func(x []float32) float32 { return kept(x[0], math.Abs(float64(x[0])) > 0.5) },
-	},
-	{
-		"KeepAbove −1", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepAbove(y, x[0], -1) },
-		func(x []float32) float32 { return kept(x[0], x[0] == x[0]) },
-	},
-	{
-		"KeepAbove NaN", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepAbove(y, x[0], float32(math.NaN())) },
-		func([]float32) float32 { return 0 },
-	},
-	{
-		"KeepWithin", 1,
-		func(l Level, y []float32, x [][]float32) { l.KeepWithin(y, x[0], 0.5, 1) },
-		func(x []float32) float32 { a := math.Abs(float64(x[0])); return kept(x[0], 0.5 < a && a <= 1) },
-	},
-	{
 		"Elect", 3,
 		func(l Level, y []float32, x [][]float32) {
 			l.Elect(y, Votes{Sum: x[0], Plus: x[1], Minus: x[2]}, false)
 		},
 		func(x []float32) float32 {
-			if x[0] >= 0 {
+			switch {
+			case x[0] != x[0]:
+				return x[0]
+			case x[0] >= 0:
 				return x[1]
 			}
 			return x[2]
@@ -124,6 +107,9 @@ var mergeElements = []struct {
 		func(l Level, y []float32, x [][]float32) { l.Elect(y, Votes{x[0], x[1], x[2], x[3], x[4]}, true) },
 		func(x []float32) float32 {
 			v, w := x[2], x[4]
+			if x[0] != x[0] {
+				return x[0]
+			}
 			if x[0] >= 0 {
 				v, w = x[1], x[3]
 			}
@@ -171,15 +157,31 @@ func testMergeElements(t *testing.T, l Level) {
 }
 
 // TestMergeKeeps: the sign of zeros and of what is dropped.
-func TestMergeKeeps(t *testing.T) { each(t, testMergeKeeps) }
+func TestKeepKeys(t *testing.T) { each(t, testKeepKeys) }
 
-func testMergeKeeps(t *testing.T, l Level) {
-	y := make([]float32, 2)
-	l.KeepAbove(y, []float32{-1, -2}, 1)
-	same(t, "at the threshold", y, []float32{0, -2})
-	zero := float32(math.Copysign(0, -1))
-	l.KeepAbove(y, []float32{zero, 1}, -1)
-	same(t, "a kept zero", y, []float32{zero, 1})
+func testKeepKeys(t *testing.T, l Level) {
+	b := newBench(t, l)
+	limits := []uint32{0, 1, math.Float32bits(0.5), math.Float32bits(1), math.Float32bits(1) + 1, infinity, magnitude, 1 << 31}
+	b.eachLength(func(n int) {
+		x, y, want := b.odd(n), b.out(n), make([]float32, n)
+		for _, lo := range limits {
+			for _, end := range limits {
+				if n > 257 && (lo != limits[2] || end != limits[4]) {
+					continue
+				}
+				for i, v := range x {
+					bits := math.Float32bits(v) & magnitude
+					want[i] = kept(v, lo <= bits && bits < end)
+				}
+				l.KeepKeys(y, x, lo, end)
+				same(t, "KeepKeys "+shape(n, int(lo), int(end)), y, want)
+			}
+		}
+		copy(y, x)
+		l.KeepKeys(y, y, limits[2], 1<<31)
+		l.KeepKeys(want, x, limits[2], 1<<31)
+		same(t, "KeepKeys of itself "+shape(n), y, want)
+	})
 }
 
 func TestKeepBits(t *testing.T) { each(t, testKeepBits) }
@@ -258,6 +260,14 @@ func testSums64(t *testing.T, l Level) {
 		equal(t, "Dot64 "+shape(n), l.Dot64(x, y), dot)
 		sum := inLanes(n, func(i int) float64 { return math.Abs(float64(x[i])) })
 		equal(t, "SumAbs64 "+shape(n), l.SumAbs64(x), sum)
+		bits := b.uint64s((n + 63) / 64)
+		for i := range bits {
+			bits[i] = b.Uint64()
+		}
+		l.KeepBits(y, x, bits)
+		all, kept := l.SumAbs64Bits(x, bits)
+		equal(t, "SumAbs64Bits, all, "+shape(n), all, sum)
+		equal(t, "SumAbs64Bits "+shape(n), kept, l.SumAbs64(y))
 	})
 	x := []float32{1, float32(math.Inf(-1)), 2}
 	equal(t, "an infinite sum", l.SumAbs64(x), math.Inf(1))
@@ -465,4 +475,104 @@ func checkCollect(t *testing.T, l Level, dst []uint32, x []float32, lo, hi uint3
 	what := shape(len(x), int(lo), int(hi))
 	sameList(t, "Collect "+what, dst[:n], want)
 	equal(t, "above, least, most "+what, got, counts)
+}
+
+// anyWords is n random words, of which the highest and the lowest byte are often extreme.
+func (b bench) anyWords(n int) []uint32 {
+	w := b.uint32s(n)
+	for i := range w {
+		w[i] = b.Uint32()
+		switch b.IntN(8) {
+		case 0:
+			w[i] |= 0xff0000ff
+		case 1:
+			w[i] &^= 0xff0000ff
+		}
+	}
+	return w
+}
+
+func TestBucket(t *testing.T) { each(t, testBucket) }
+
+func testBucket(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		for _, lowest := range []uint32{0, 1, math.Float32bits(0.01), math.Float32bits(1), infinity, magnitude} {
+			x, w := b.odd(n), b.anyWords(n)
+			want := slices.Clone(w)
+			for i, v := range x {
+				bucket := (int64(math.Float32bits(v)&magnitude) - int64(lowest)) / (1 << 18)
+				want[i] = want[i]/256*256 + uint32(min(max(bucket, 0), 255))
+			}
+			l.Bucket(w, x, lowest)
+			sameList(t, "Bucket "+shape(n, int(lowest)), w, want)
+		}
+	})
+}
+
+func TestCountBelow(t *testing.T) { each(t, testCountBelow) }
+
+func testCountBelow(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		x := b.odd(n)
+		half, one := math.Float32bits(0.5), math.Float32bits(1)
+		for _, c := range []uint32{0, 1, half, one + 1, infinity, magnitude, 1 << 31} {
+			want := 0
+			for _, v := range x {
+				if math.Float32bits(v)&magnitude < c {
+					want++
+				}
+			}
+			equal(t, "CountBelow "+shape(n, int(c)), l.CountBelow(x, c), want)
+		}
+	})
+}
+
+func TestWordsBelow(t *testing.T) { each(t, testWordsBelow) }
+
+func testWordsBelow(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		w, got := b.anyWords(n), b.uint64s((n+63)/64)
+		for _, threshold := range []uint32{0, 1, 1 << 23, b.Uint32N(1 << 24), 1<<24 - 1, 1 << 24, 1<<32 - 1} {
+			want := make([]uint64, len(got))
+			for i, v := range w {
+				if v>>8 < threshold {
+					want[i/64] |= 1 << (i % 64)
+				}
+			}
+			l.WordsBelow(got, w, threshold)
+			sameList(t, "WordsBelow "+shape(n, int(threshold)), got, want)
+		}
+	})
+}
+
+func TestSieve(t *testing.T) { each(t, testSieve) }
+
+func testSieve(t *testing.T, l Level) {
+	b := newBench(t, l)
+	b.eachLength(func(n int) {
+		var bounds [256]uint16
+		for i := range bounds {
+			bounds[i] = uint16(b.Uint32())
+			if i%3 == 0 { // one byte twice
+				bounds[i] = bounds[i] & 0xff * 0x101
+			}
+		}
+		w := b.anyWords(n)
+		kept, open := b.uint64s((n+63)/64), b.uint64s((n+63)/64)
+		wantKept, wantOpen := make([]uint64, len(kept)), make([]uint64, len(open))
+		for i, v := range w {
+			low, high, h := bounds[v%256]%256, bounds[v%256]/256, uint16(v>>24)
+			if h < low {
+				wantKept[i/64] |= 1 << (i % 64)
+			} else if h <= high {
+				wantOpen[i/64] |= 1 << (i % 64)
+			}
+		}
+		l.Sieve(kept, open, w, &bounds)
+		sameList(t, "Sieve, kept, "+shape(n), kept, wantKept)
+		sameList(t, "Sieve, open, "+shape(n), open, wantOpen)
+	})
 }

@@ -130,3 +130,49 @@ func (l Level) RandomBelow(bits []uint64, s rng.Stream, lo uint64, n int, thresh
 		bits[len(bits)-1] &= 1<<r - 1
 	}
 }
+
+// WordsBelow sets bit i of bits where the upper 24 bits of w[i] are below the threshold,
+// and clears it elsewhere, also those behind the last w in a word.
+func (l Level) WordsBelow(bits []uint64, w []uint32, threshold uint32) {
+	bits = bits[:(len(w)+63)/64]
+	clear(bits)
+	threshold = min(threshold, 1<<24)
+	at := 0
+	if l != Portable {
+		for at+lanes <= len(w) {
+			n := min(whole(len(w)-at), piece)
+			atBelow(l, &bits[at/64], &w[at], n, threshold)
+			at += n
+		}
+	}
+	for i, v := range w[at:] {
+		i += at
+		bits[i/64] |= uint64(less(v>>8, threshold)) << (i % 64)
+	}
+}
+
+// Sieve looks up a pair of bounds for each w[i] by its lowest byte, and compares its
+// highest byte h with them: bit i of kept is set where h is below the lower byte of the
+// pair, and that of open where it is not, nor above the upper byte. Bits behind the last
+// w in a word become 0.
+func (l Level) Sieve(kept, open []uint64, w []uint32, bounds *[256]uint16) {
+	words := (len(w) + 63) / 64
+	kept, open = kept[:words], open[:words]
+	clear(kept)
+	clear(open)
+	at := 0
+	if l != Portable && l != AVX2 && l != NEON { // two vectors of AVX-512 at once
+		for at+2*lanes <= len(w) {
+			n := min((len(w)-at)/(2*lanes)*(2*lanes), piece)
+			atSieve(l, &kept[at/64], &open[at/64], &w[at], n, &bounds[0])
+			at += n
+		}
+	}
+	for i, v := range w[at:] {
+		i += at
+		t, h := uint32(bounds[uint8(v)]), v>>24
+		under := uint64(less(h, t&0xff))
+		kept[i/64] |= under << (i % 64)
+		open[i/64] |= (1 - under) & (1 - uint64(less(t>>8, h))) << (i % 64)
+	}
+}

@@ -40,6 +40,27 @@ func (l Level) SumAbs64(x []float32) float64 {
 	return fold16(&s)
 }
 
+// SumAbs64Bits is SumAbs64 of x, and of what KeepBits keeps of x.
+func (l Level) SumAbs64Bits(x []float32, bits []uint64) (all, kept float64) {
+	var s [2 * lanes]float64
+	bits = bits[:(len(x)+63)/64]
+	at := 0
+	for l != Portable && len(x)-at >= lanes {
+		n := min(whole(len(x)-at), piece)
+		atSumAbs64Bits(l, &s[0], &x[at], n, &bits[at/64])
+		at += n
+	}
+	for i, v := range x[at:] {
+		i += at
+		a := math.Abs(float64(v))
+		s[i%lanes] += a
+		if bits[i/64]>>(i%64)&1 == 1 {
+			s[lanes+i%lanes] += a
+		}
+	}
+	return fold16((*[lanes]float64)(s[:lanes])), fold16((*[lanes]float64)(s[lanes:]))
+}
+
 // fold16 adds up 16 sums, in s[0] in the end.
 func fold16(s *[lanes]float64) float64 {
 	for n := lanes / 2; n > 0; n /= 2 {
@@ -104,6 +125,23 @@ func (l Level) Collect(dst []uint32, x []float32, lo, hi uint32) (n, above, leas
 		least += 1 - over - short
 	}
 	return n, above, least, most
+}
+
+// CountBelow is the number of x[i] for which the bits of |x[i]| are less than c ≤ 2³¹.
+func (l Level) CountBelow(x []float32, c uint32) (n int) {
+	for l != Portable && len(x) >= lanes {
+		m := min(whole(len(x)), piece)
+		var t [lanes]uint32
+		atCountBelow(l, &t[0], &x[0], m, c)
+		for _, v := range t {
+			n += int(v)
+		}
+		x = x[m:]
+	}
+	for _, v := range x {
+		n += less(math.Float32bits(v)&magnitude, c)
+	}
+	return n
 }
 
 // less is 1 if a < b, else 0, without a branch.

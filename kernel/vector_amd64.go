@@ -125,10 +125,7 @@ func addScaledAVX2(y, x *float32, n int, c float32)
 func divideAVX2(y, x *float32, n int, c float32)
 
 //go:noescape
-func keepAboveAVX2(y, x *float32, n int, c float32)
-
-//go:noescape
-func keepWithinAVX2(y, x *float32, n int, c, d float32)
+func keepKeysAVX2(y, x *float32, n int, c, d uint32)
 
 //go:noescape
 func voteAVX2(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
@@ -138,6 +135,9 @@ func electAVX2(y, sum, plus, minus *float32, n int)
 
 //go:noescape
 func electMeanAVX2(y, sum, plus, minus, wplus, wminus *float32, n int)
+
+//go:noescape
+func bucketAVX2(w, x *float32, n int, c uint32)
 
 //go:noescape
 func widenF16AVX2(y *float32, x *uint16, n int)
@@ -152,6 +152,9 @@ func dot64AVX2(lanes *float64, x, y *float32, n int)
 func sumAbs64AVX2(lanes *float64, x *float32, n int)
 
 //go:noescape
+func sumAbs64BitsAVX2(lanes *float64, x *float32, n int, bits *uint64)
+
+//go:noescape
 func largestAVX2(lanes *uint32, x *float32, n int)
 
 //go:noescape
@@ -159,6 +162,9 @@ func keepBitsAVX2(y, x *float32, n int, bits *uint64)
 
 //go:noescape
 func belowAVX2(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func countBelowAVX2(lanes *uint32, x *float32, n int, c uint32)
 
 //go:noescape
 func collectAVX2(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -287,10 +293,7 @@ func addScaledAVX512(y, x *float32, n int, c float32)
 func divideAVX512(y, x *float32, n int, c float32)
 
 //go:noescape
-func keepAboveAVX512(y, x *float32, n int, c float32)
-
-//go:noescape
-func keepWithinAVX512(y, x *float32, n int, c, d float32)
+func keepKeysAVX512(y, x *float32, n int, c, d uint32)
 
 //go:noescape
 func voteAVX512(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
@@ -300,6 +303,9 @@ func electAVX512(y, sum, plus, minus *float32, n int)
 
 //go:noescape
 func electMeanAVX512(y, sum, plus, minus, wplus, wminus *float32, n int)
+
+//go:noescape
+func bucketAVX512(w, x *float32, n int, c uint32)
 
 //go:noescape
 func widenF16AVX512(y *float32, x *uint16, n int)
@@ -314,6 +320,9 @@ func dot64AVX512(lanes *float64, x, y *float32, n int)
 func sumAbs64AVX512(lanes *float64, x *float32, n int)
 
 //go:noescape
+func sumAbs64BitsAVX512(lanes *float64, x *float32, n int, bits *uint64)
+
+//go:noescape
 func largestAVX512(lanes *uint32, x *float32, n int)
 
 //go:noescape
@@ -321,6 +330,12 @@ func keepBitsAVX512(y, x *float32, n int, bits *uint64)
 
 //go:noescape
 func belowAVX512(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func countBelowAVX512(lanes *uint32, x *float32, n int, c uint32)
+
+//go:noescape
+func sieveAVX512(kept, open *uint64, w *uint32, n int, bound *uint16)
 
 //go:noescape
 func collectAVX512(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -687,22 +702,13 @@ func atDivide(l Level, y, x *float32, n int, c float32) {
 	divideAVX512(y, x, n, c)
 }
 
-// atKeepAbove: y = x where |x| > c, else 0.
-func atKeepAbove(l Level, y, x *float32, n int, c float32) {
+// atKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func atKeepKeys(l Level, y, x *float32, n int, c, d uint32) {
 	if l == AVX2 {
-		keepAboveAVX2(y, x, n, c)
+		keepKeysAVX2(y, x, n, c, d)
 		return
 	}
-	keepAboveAVX512(y, x, n, c)
-}
-
-// atKeepWithin: y = x where c < |x| ≤ d, else 0.
-func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
-	if l == AVX2 {
-		keepWithinAVX2(y, x, n, c, d)
-		return
-	}
-	keepWithinAVX512(y, x, n, c, d)
+	keepKeysAVX512(y, x, n, c, d)
 }
 
 // atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.
@@ -714,7 +720,7 @@ func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float
 	voteAVX512(sum, plus, minus, wplus, wminus, x, n, c)
 }
 
-// atElect: y = plus where sum ≥ 0, else minus.
+// atElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func atElect(l Level, y, sum, plus, minus *float32, n int) {
 	if l == AVX2 {
 		electAVX2(y, sum, plus, minus, n)
@@ -723,13 +729,22 @@ func atElect(l Level, y, sum, plus, minus *float32, n int) {
 	electAVX512(y, sum, plus, minus, n)
 }
 
-// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 	if l == AVX2 {
 		electMeanAVX2(y, sum, plus, minus, wplus, wminus, n)
 		return
 	}
 	electMeanAVX512(y, sum, plus, minus, wplus, wminus, n)
+}
+
+// atBucket: The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.
+func atBucket(l Level, w, x *float32, n int, c uint32) {
+	if l == AVX2 {
+		bucketAVX2(w, x, n, c)
+		return
+	}
+	bucketAVX512(w, x, n, c)
 }
 
 // atWidenF16: y = x.
@@ -768,6 +783,15 @@ func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
 	sumAbs64AVX512(lanes, x, n)
 }
 
+// atSumAbs64Bits: Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.
+func atSumAbs64Bits(l Level, lanes *float64, x *float32, n int, bits *uint64) {
+	if l == AVX2 {
+		sumAbs64BitsAVX2(lanes, x, n, bits)
+		return
+	}
+	sumAbs64BitsAVX512(lanes, x, n, bits)
+}
+
 // atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.
 func atLargest(l Level, lanes *uint32, x *float32, n int) {
 	if l == AVX2 {
@@ -793,6 +817,21 @@ func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
 		return
 	}
 	belowAVX512(bits, w, n, c)
+}
+
+// atCountBelow: Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.
+func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
+	if l == AVX2 {
+		countBelowAVX2(lanes, x, n, c)
+		return
+	}
+	countBelowAVX512(lanes, x, n, c)
+}
+
+// atSieve: Bits of n words, n a multiple of 32: kept, whether the highest byte is less than the lower byte of
+// bound[b], where b is the lowest byte; open, whether it is not, nor more than the upper byte.
+func atSieve(l Level, kept, open *uint64, w *uint32, n int, bound *uint16) {
+	sieveAVX512(kept, open, w, n, bound)
 }
 
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.

@@ -125,10 +125,7 @@ func addScaledNEON(y, x *float32, n int, c float32)
 func divideNEON(y, x *float32, n int, c float32)
 
 //go:noescape
-func keepAboveNEON(y, x *float32, n int, c float32)
-
-//go:noescape
-func keepWithinNEON(y, x *float32, n int, c, d float32)
+func keepKeysNEON(y, x *float32, n int, c, d uint32)
 
 //go:noescape
 func voteNEON(sum, plus, minus, wplus, wminus, x *float32, n int, c float32)
@@ -138,6 +135,9 @@ func electNEON(y, sum, plus, minus *float32, n int)
 
 //go:noescape
 func electMeanNEON(y, sum, plus, minus, wplus, wminus *float32, n int)
+
+//go:noescape
+func bucketNEON(w, x *float32, n int, c uint32)
 
 //go:noescape
 func widenF16NEON(y *float32, x *uint16, n int)
@@ -152,6 +152,9 @@ func dot64NEON(lanes *float64, x, y *float32, n int)
 func sumAbs64NEON(lanes *float64, x *float32, n int)
 
 //go:noescape
+func sumAbs64BitsNEON(lanes *float64, x *float32, n int, bits *uint64)
+
+//go:noescape
 func largestNEON(lanes *uint32, x *float32, n int)
 
 //go:noescape
@@ -159,6 +162,9 @@ func keepBitsNEON(y, x *float32, n int, bits *uint64)
 
 //go:noescape
 func belowNEON(bits *uint64, w *uint32, n int, c uint32)
+
+//go:noescape
+func countBelowNEON(lanes *uint32, x *float32, n int, c uint32)
 
 //go:noescape
 func collectNEON(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -371,14 +377,9 @@ func atDivide(l Level, y, x *float32, n int, c float32) {
 	divideNEON(y, x, n, c)
 }
 
-// atKeepAbove: y = x where |x| > c, else 0.
-func atKeepAbove(l Level, y, x *float32, n int, c float32) {
-	keepAboveNEON(y, x, n, c)
-}
-
-// atKeepWithin: y = x where c < |x| ≤ d, else 0.
-func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
-	keepWithinNEON(y, x, n, c, d)
+// atKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func atKeepKeys(l Level, y, x *float32, n int, c, d uint32) {
+	keepKeysNEON(y, x, n, c, d)
 }
 
 // atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.
@@ -386,14 +387,19 @@ func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float
 	voteNEON(sum, plus, minus, wplus, wminus, x, n, c)
 }
 
-// atElect: y = plus where sum ≥ 0, else minus.
+// atElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func atElect(l Level, y, sum, plus, minus *float32, n int) {
 	electNEON(y, sum, plus, minus, n)
 }
 
-// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 	electMeanNEON(y, sum, plus, minus, wplus, wminus, n)
+}
+
+// atBucket: The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.
+func atBucket(l Level, w, x *float32, n int, c uint32) {
+	bucketNEON(w, x, n, c)
 }
 
 // atWidenF16: y = x.
@@ -416,6 +422,11 @@ func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
 	sumAbs64NEON(lanes, x, n)
 }
 
+// atSumAbs64Bits: Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.
+func atSumAbs64Bits(l Level, lanes *float64, x *float32, n int, bits *uint64) {
+	sumAbs64BitsNEON(lanes, x, n, bits)
+}
+
 // atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.
 func atLargest(l Level, lanes *uint32, x *float32, n int) {
 	largestNEON(lanes, x, n)
@@ -429,6 +440,16 @@ func atKeepBits(l Level, y, x *float32, n int, bits *uint64) {
 // atBelow: A bit for each of n words: whether its upper 24 bits are less than c ≤ 2^24.
 func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
 	belowNEON(bits, w, n, c)
+}
+
+// atCountBelow: Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.
+func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
+	countBelowNEON(lanes, x, n, c)
+}
+
+// atSieve: Bits of n words, n a multiple of 32: kept, whether the highest byte is less than the lower byte of
+// bound[b], where b is the lowest byte; open, whether it is not, nor more than the upper byte.
+func atSieve(l Level, kept, open *uint64, w *uint32, n int, bound *uint16) {
 }
 
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.

@@ -473,12 +473,12 @@ func eachDivide(l Level, y, x []float32, c float32) {
 	copy(y, t[0][:])
 }
 
-// eachKeepAbove: y = x where |x| > c, else 0.
-func eachKeepAbove(l Level, y, x []float32, c float32) {
+// eachKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func eachKeepKeys(l Level, y, x []float32, c uint32, d uint32) {
 	x = x[:len(y)]
 	for len(y) >= lanes {
 		n := min(len(y)/lanes*lanes, piece)
-		atKeepAbove(l, &y[0], &x[0], n, c)
+		atKeepKeys(l, &y[0], &x[0], n, c, d)
 		y, x = y[n:], x[n:]
 	}
 	if len(y) == 0 {
@@ -486,24 +486,7 @@ func eachKeepAbove(l Level, y, x []float32, c float32) {
 	}
 	var t [2][lanes]float32
 	copy(t[1][:], x)
-	atKeepAbove(l, &t[0][0], &t[1][0], lanes, c)
-	copy(y, t[0][:])
-}
-
-// eachKeepWithin: y = x where c < |x| ≤ d, else 0.
-func eachKeepWithin(l Level, y, x []float32, c float32, d float32) {
-	x = x[:len(y)]
-	for len(y) >= lanes {
-		n := min(len(y)/lanes*lanes, piece)
-		atKeepWithin(l, &y[0], &x[0], n, c, d)
-		y, x = y[n:], x[n:]
-	}
-	if len(y) == 0 {
-		return
-	}
-	var t [2][lanes]float32
-	copy(t[1][:], x)
-	atKeepWithin(l, &t[0][0], &t[1][0], lanes, c, d)
+	atKeepKeys(l, &t[0][0], &t[1][0], lanes, c, d)
 	copy(y, t[0][:])
 }
 
@@ -533,7 +516,7 @@ func eachVote(l Level, sum, plus, minus, wplus, wminus, x []float32, c float32) 
 	copy(wminus, t[4][:])
 }
 
-// eachElect: y = plus where sum ≥ 0, else minus.
+// eachElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func eachElect(l Level, y, sum, plus, minus []float32) {
 	sum, plus, minus = sum[:len(y)], plus[:len(y)], minus[:len(y)]
 	for len(y) >= lanes {
@@ -552,7 +535,7 @@ func eachElect(l Level, y, sum, plus, minus []float32) {
 	copy(y, t[0][:])
 }
 
-// eachElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// eachElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func eachElectMean(l Level, y, sum, plus, minus, wplus, wminus []float32) {
 	sum, plus, minus, wplus, wminus = sum[:len(y)], plus[:len(y)], minus[:len(y)], wplus[:len(y)], wminus[:len(y)]
 	for len(y) >= lanes {
@@ -571,6 +554,24 @@ func eachElectMean(l Level, y, sum, plus, minus, wplus, wminus []float32) {
 	copy(t[5][:], wminus)
 	atElectMean(l, &t[0][0], &t[1][0], &t[2][0], &t[3][0], &t[4][0], &t[5][0], lanes)
 	copy(y, t[0][:])
+}
+
+// eachBucket: The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.
+func eachBucket(l Level, w, x []float32, c uint32) {
+	x = x[:len(w)]
+	for len(w) >= lanes {
+		n := min(len(w)/lanes*lanes, piece)
+		atBucket(l, &w[0], &x[0], n, c)
+		w, x = w[n:], x[n:]
+	}
+	if len(w) == 0 {
+		return
+	}
+	var t [2][lanes]float32
+	copy(t[0][:], w)
+	copy(t[1][:], x)
+	atBucket(l, &t[0][0], &t[1][0], lanes, c)
+	copy(w, t[0][:])
 }
 
 // eachWidenF16: y = x.

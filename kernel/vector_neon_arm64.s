@@ -44,91 +44,93 @@ DATA number<>+140(SB)/4, $0x00000000
 DATA number<>+144(SB)/4, $0x00000001
 DATA number<>+148(SB)/4, $0x00000002
 DATA number<>+152(SB)/4, $0x00000003
-DATA number<>+156(SB)/4, $0x00000001
-DATA number<>+160(SB)/4, $0x00000002
-DATA number<>+164(SB)/4, $0x00000004
-DATA number<>+168(SB)/4, $0x00000008
-DATA number<>+172(SB)/4, $0x00000010
-DATA number<>+176(SB)/4, $0x00000020
-DATA number<>+180(SB)/4, $0x00000040
-DATA number<>+184(SB)/4, $0x00000080
-DATA number<>+188(SB)/4, $0x00000100
-DATA number<>+192(SB)/4, $0x00000200
-DATA number<>+196(SB)/4, $0x00000400
-DATA number<>+200(SB)/4, $0x00000800
-DATA number<>+204(SB)/4, $0x00001000
-DATA number<>+208(SB)/4, $0x00002000
-DATA number<>+212(SB)/4, $0x00004000
-DATA number<>+216(SB)/4, $0x00008000
-DATA number<>+220(SB)/4, $0x00000101
-DATA number<>+224(SB)/4, $0x00000102
-DATA number<>+228(SB)/4, $0x00000104
-DATA number<>+232(SB)/4, $0x00000108
-DATA number<>+236(SB)/4, $0x03020100
-DATA number<>+240(SB)/4, $0x03020100
+DATA number<>+156(SB)/4, $0x03ffffff
+DATA number<>+160(SB)/4, $0xffffff00
+DATA number<>+164(SB)/4, $0x00000001
+DATA number<>+168(SB)/4, $0x00000002
+DATA number<>+172(SB)/4, $0x00000004
+DATA number<>+176(SB)/4, $0x00000008
+DATA number<>+180(SB)/4, $0x00000010
+DATA number<>+184(SB)/4, $0x00000020
+DATA number<>+188(SB)/4, $0x00000040
+DATA number<>+192(SB)/4, $0x00000080
+DATA number<>+196(SB)/4, $0x00000100
+DATA number<>+200(SB)/4, $0x00000200
+DATA number<>+204(SB)/4, $0x00000400
+DATA number<>+208(SB)/4, $0x00000800
+DATA number<>+212(SB)/4, $0x00001000
+DATA number<>+216(SB)/4, $0x00002000
+DATA number<>+220(SB)/4, $0x00004000
+DATA number<>+224(SB)/4, $0x00008000
+DATA number<>+228(SB)/4, $0x00000101
+DATA number<>+232(SB)/4, $0x00000102
+DATA number<>+236(SB)/4, $0x00000104
+DATA number<>+240(SB)/4, $0x00000108
 DATA number<>+244(SB)/4, $0x03020100
 DATA number<>+248(SB)/4, $0x03020100
 DATA number<>+252(SB)/4, $0x03020100
 DATA number<>+256(SB)/4, $0x03020100
 DATA number<>+260(SB)/4, $0x03020100
 DATA number<>+264(SB)/4, $0x03020100
-DATA number<>+268(SB)/4, $0x07060504
+DATA number<>+268(SB)/4, $0x03020100
 DATA number<>+272(SB)/4, $0x03020100
-DATA number<>+276(SB)/4, $0x03020100
+DATA number<>+276(SB)/4, $0x07060504
 DATA number<>+280(SB)/4, $0x03020100
 DATA number<>+284(SB)/4, $0x03020100
-DATA number<>+288(SB)/4, $0x07060504
+DATA number<>+288(SB)/4, $0x03020100
 DATA number<>+292(SB)/4, $0x03020100
-DATA number<>+296(SB)/4, $0x03020100
-DATA number<>+300(SB)/4, $0x0b0a0908
+DATA number<>+296(SB)/4, $0x07060504
+DATA number<>+300(SB)/4, $0x03020100
 DATA number<>+304(SB)/4, $0x03020100
-DATA number<>+308(SB)/4, $0x03020100
+DATA number<>+308(SB)/4, $0x0b0a0908
 DATA number<>+312(SB)/4, $0x03020100
 DATA number<>+316(SB)/4, $0x03020100
-DATA number<>+320(SB)/4, $0x0b0a0908
+DATA number<>+320(SB)/4, $0x03020100
 DATA number<>+324(SB)/4, $0x03020100
-DATA number<>+328(SB)/4, $0x03020100
-DATA number<>+332(SB)/4, $0x07060504
-DATA number<>+336(SB)/4, $0x0b0a0908
-DATA number<>+340(SB)/4, $0x03020100
-DATA number<>+344(SB)/4, $0x03020100
+DATA number<>+328(SB)/4, $0x0b0a0908
+DATA number<>+332(SB)/4, $0x03020100
+DATA number<>+336(SB)/4, $0x03020100
+DATA number<>+340(SB)/4, $0x07060504
+DATA number<>+344(SB)/4, $0x0b0a0908
 DATA number<>+348(SB)/4, $0x03020100
-DATA number<>+352(SB)/4, $0x07060504
-DATA number<>+356(SB)/4, $0x0b0a0908
-DATA number<>+360(SB)/4, $0x03020100
-DATA number<>+364(SB)/4, $0x0f0e0d0c
+DATA number<>+352(SB)/4, $0x03020100
+DATA number<>+356(SB)/4, $0x03020100
+DATA number<>+360(SB)/4, $0x07060504
+DATA number<>+364(SB)/4, $0x0b0a0908
 DATA number<>+368(SB)/4, $0x03020100
-DATA number<>+372(SB)/4, $0x03020100
+DATA number<>+372(SB)/4, $0x0f0e0d0c
 DATA number<>+376(SB)/4, $0x03020100
 DATA number<>+380(SB)/4, $0x03020100
-DATA number<>+384(SB)/4, $0x0f0e0d0c
+DATA number<>+384(SB)/4, $0x03020100
 DATA number<>+388(SB)/4, $0x03020100
-DATA number<>+392(SB)/4, $0x03020100
-DATA number<>+396(SB)/4, $0x07060504
-DATA number<>+400(SB)/4, $0x0f0e0d0c
-DATA number<>+404(SB)/4, $0x03020100
-DATA number<>+408(SB)/4, $0x03020100
+DATA number<>+392(SB)/4, $0x0f0e0d0c
+DATA number<>+396(SB)/4, $0x03020100
+DATA number<>+400(SB)/4, $0x03020100
+DATA number<>+404(SB)/4, $0x07060504
+DATA number<>+408(SB)/4, $0x0f0e0d0c
 DATA number<>+412(SB)/4, $0x03020100
-DATA number<>+416(SB)/4, $0x07060504
-DATA number<>+420(SB)/4, $0x0f0e0d0c
-DATA number<>+424(SB)/4, $0x03020100
-DATA number<>+428(SB)/4, $0x0b0a0908
-DATA number<>+432(SB)/4, $0x0f0e0d0c
-DATA number<>+436(SB)/4, $0x03020100
-DATA number<>+440(SB)/4, $0x03020100
+DATA number<>+416(SB)/4, $0x03020100
+DATA number<>+420(SB)/4, $0x03020100
+DATA number<>+424(SB)/4, $0x07060504
+DATA number<>+428(SB)/4, $0x0f0e0d0c
+DATA number<>+432(SB)/4, $0x03020100
+DATA number<>+436(SB)/4, $0x0b0a0908
+DATA number<>+440(SB)/4, $0x0f0e0d0c
 DATA number<>+444(SB)/4, $0x03020100
-DATA number<>+448(SB)/4, $0x0b0a0908
-DATA number<>+452(SB)/4, $0x0f0e0d0c
-DATA number<>+456(SB)/4, $0x03020100
-DATA number<>+460(SB)/4, $0x07060504
-DATA number<>+464(SB)/4, $0x0b0a0908
-DATA number<>+468(SB)/4, $0x0f0e0d0c
-DATA number<>+472(SB)/4, $0x03020100
-DATA number<>+476(SB)/4, $0x03020100
-DATA number<>+480(SB)/4, $0x07060504
-DATA number<>+484(SB)/4, $0x0b0a0908
-DATA number<>+488(SB)/4, $0x0f0e0d0c
-GLOBL number<>(SB), RODATA|NOPTR, $492
+DATA number<>+448(SB)/4, $0x03020100
+DATA number<>+452(SB)/4, $0x03020100
+DATA number<>+456(SB)/4, $0x0b0a0908
+DATA number<>+460(SB)/4, $0x0f0e0d0c
+DATA number<>+464(SB)/4, $0x03020100
+DATA number<>+468(SB)/4, $0x07060504
+DATA number<>+472(SB)/4, $0x0b0a0908
+DATA number<>+476(SB)/4, $0x0f0e0d0c
+DATA number<>+480(SB)/4, $0x03020100
+DATA number<>+484(SB)/4, $0x03020100
+DATA number<>+488(SB)/4, $0x07060504
+DATA number<>+492(SB)/4, $0x0b0a0908
+DATA number<>+496(SB)/4, $0x0f0e0d0c
+GLOBL number<>(SB), RODATA|NOPTR, $500
 
 // func addNEON(y, a, b *float32, n int)
 TEXT ·addNEON(SB), NOSPLIT, $0-32
@@ -5715,8 +5717,8 @@ loop1:
 end1:
 	RET
 
-// func keepAboveNEON(y, x *float32, n int, c float32)
-TEXT ·keepAboveNEON(SB), NOSPLIT, $0-28
+// func keepKeysNEON(y, x *float32, n int, c, d uint32)
+TEXT ·keepKeysNEON(SB), NOSPLIT, $0-32
 	MOVD y+0(FP), R0
 	MOVD x+8(FP), R1
 	MOVD n+16(FP), R2
@@ -5734,62 +5736,28 @@ loop1:
 	WORD $0x4e3f1c67 // and v7.16b, v3.16b, v31.16b
 	FMOVS c+24(FP), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ebfe484 // fcmgt v4.4s, v4.4s, v31.4s
-	WORD $0x6ebfe4a5 // fcmgt v5.4s, v5.4s, v31.4s
-	WORD $0x6ebfe4c6 // fcmgt v6.4s, v6.4s, v31.4s
-	WORD $0x6ebfe4e7 // fcmgt v7.4s, v7.4s, v31.4s
+	WORD $0x6ea487e8 // sub v8.4s, v31.4s, v4.4s
+	WORD $0x6ea587e9 // sub v9.4s, v31.4s, v5.4s
+	WORD $0x6ea687ea // sub v10.4s, v31.4s, v6.4s
+	WORD $0x6ea787eb // sub v11.4s, v31.4s, v7.4s
+	FMOVS d+28(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf8484 // sub v4.4s, v4.4s, v31.4s
+	WORD $0x6ebf84a5 // sub v5.4s, v5.4s, v31.4s
+	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
+	WORD $0x6ebf84e7 // sub v7.4s, v7.4s, v31.4s
+	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
+	WORD $0x4e251d25 // and v5.16b, v9.16b, v5.16b
+	WORD $0x4e261d46 // and v6.16b, v10.16b, v6.16b
+	WORD $0x4e271d67 // and v7.16b, v11.16b, v7.16b
+	WORD $0x4ea0a884 // cmlt v4.4s, v4.4s, #0
+	WORD $0x4ea0a8a5 // cmlt v5.4s, v5.4s, #0
+	WORD $0x4ea0a8c6 // cmlt v6.4s, v6.4s, #0
+	WORD $0x4ea0a8e7 // cmlt v7.4s, v7.4s, #0
 	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
 	WORD $0x4e251c21 // and v1.16b, v1.16b, v5.16b
 	WORD $0x4e261c42 // and v2.16b, v2.16b, v6.16b
 	WORD $0x4e271c63 // and v3.16b, v3.16b, v7.16b
-	FMOVQ F0, 0(R0)
-	FMOVQ F1, 16(R0)
-	FMOVQ F2, 32(R0)
-	FMOVQ F3, 48(R0)
-	ADD $64, R1, R1
-	ADD $64, R0, R0
-	SUB $16, R2, R2
-	CBNZ R2, loop1
-end1:
-	RET
-
-// func keepWithinNEON(y, x *float32, n int, c, d float32)
-TEXT ·keepWithinNEON(SB), NOSPLIT, $0-32
-	MOVD y+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD n+16(FP), R2
-	CBZ R2, end1
-loop1:
-	FMOVQ 0(R1), F0
-	FMOVQ 16(R1), F1
-	FMOVQ 32(R1), F2
-	FMOVQ 48(R1), F3
-	FMOVS number<>+100(SB), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3f1c04 // and v4.16b, v0.16b, v31.16b
-	WORD $0x4e3f1c25 // and v5.16b, v1.16b, v31.16b
-	WORD $0x4e3f1c46 // and v6.16b, v2.16b, v31.16b
-	WORD $0x4e3f1c67 // and v7.16b, v3.16b, v31.16b
-	FMOVS c+24(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6ebfe488 // fcmgt v8.4s, v4.4s, v31.4s
-	WORD $0x6ebfe4a9 // fcmgt v9.4s, v5.4s, v31.4s
-	WORD $0x6ebfe4ca // fcmgt v10.4s, v6.4s, v31.4s
-	WORD $0x6ebfe4eb // fcmgt v11.4s, v7.4s, v31.4s
-	WORD $0x4e281c00 // and v0.16b, v0.16b, v8.16b
-	WORD $0x4e291c21 // and v1.16b, v1.16b, v9.16b
-	WORD $0x4e2a1c42 // and v2.16b, v2.16b, v10.16b
-	WORD $0x4e2b1c63 // and v3.16b, v3.16b, v11.16b
-	FMOVS d+28(FP), F31
-	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6e24e7fd // fcmge v29.4s, v31.4s, v4.4s
-	WORD $0x4e3d1c00 // and v0.16b, v0.16b, v29.16b
-	WORD $0x6e25e7fd // fcmge v29.4s, v31.4s, v5.4s
-	WORD $0x4e3d1c21 // and v1.16b, v1.16b, v29.16b
-	WORD $0x6e26e7fd // fcmge v29.4s, v31.4s, v6.4s
-	WORD $0x4e3d1c42 // and v2.16b, v2.16b, v29.16b
-	WORD $0x6e27e7fd // fcmge v29.4s, v31.4s, v7.4s
-	WORD $0x4e3d1c63 // and v3.16b, v3.16b, v29.16b
 	FMOVQ F0, 0(R0)
 	FMOVQ F1, 16(R0)
 	FMOVQ F2, 32(R0)
@@ -5940,29 +5908,41 @@ loop1:
 	FMOVQ 48(R1), F3
 	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
-	WORD $0x6e3fe421 // fcmge v1.4s, v1.4s, v31.4s
-	WORD $0x6e3fe442 // fcmge v2.4s, v2.4s, v31.4s
-	WORD $0x6e3fe463 // fcmge v3.4s, v3.4s, v31.4s
-	FMOVQ 0(R2), F4
-	FMOVQ 16(R2), F5
-	FMOVQ 32(R2), F6
-	FMOVQ 48(R2), F7
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
-	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
+	WORD $0x6e3fe404 // fcmge v4.4s, v0.4s, v31.4s
+	WORD $0x6e3fe425 // fcmge v5.4s, v1.4s, v31.4s
+	WORD $0x6e3fe446 // fcmge v6.4s, v2.4s, v31.4s
+	WORD $0x6e3fe467 // fcmge v7.4s, v3.4s, v31.4s
+	FMOVQ 0(R2), F8
+	FMOVQ 16(R2), F9
+	FMOVQ 32(R2), F10
+	FMOVQ 48(R2), F11
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	WORD $0x4ea41c9d // orr v29.16b, v4.16b, v4.16b
+	WORD $0x6e6c1d1d // bsl v29.16b, v8.16b, v12.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea51cbd // orr v29.16b, v5.16b, v5.16b
+	WORD $0x6e6d1d3d // bsl v29.16b, v9.16b, v13.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4ea61cdd // orr v29.16b, v6.16b, v6.16b
+	WORD $0x6e6e1d5d // bsl v29.16b, v10.16b, v14.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4ea71cfd // orr v29.16b, v7.16b, v7.16b
+	WORD $0x6e6f1d7d // bsl v29.16b, v11.16b, v15.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e601c9d // bsl v29.16b, v4.16b, v0.16b
 	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
-	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e611cbd // bsl v29.16b, v5.16b, v1.16b
 	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
-	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e621cdd // bsl v29.16b, v6.16b, v2.16b
 	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
-	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e631cfd // bsl v29.16b, v7.16b, v3.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
 	FMOVQ F0, 0(R0)
 	FMOVQ F1, 16(R0)
@@ -5994,74 +5974,86 @@ loop1:
 	FMOVQ 48(R1), F3
 	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x6e3fe400 // fcmge v0.4s, v0.4s, v31.4s
-	WORD $0x6e3fe421 // fcmge v1.4s, v1.4s, v31.4s
-	WORD $0x6e3fe442 // fcmge v2.4s, v2.4s, v31.4s
-	WORD $0x6e3fe463 // fcmge v3.4s, v3.4s, v31.4s
-	FMOVQ 0(R2), F4
-	FMOVQ 16(R2), F5
-	FMOVQ 32(R2), F6
-	FMOVQ 48(R2), F7
-	FMOVQ 0(R3), F8
-	FMOVQ 16(R3), F9
-	FMOVQ 32(R3), F10
-	FMOVQ 48(R3), F11
-	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
-	WORD $0x6e681c9d // bsl v29.16b, v4.16b, v8.16b
-	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
-	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
-	WORD $0x6e691cbd // bsl v29.16b, v5.16b, v9.16b
-	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
-	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
-	WORD $0x6e6a1cdd // bsl v29.16b, v6.16b, v10.16b
-	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
-	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
-	WORD $0x6e6b1cfd // bsl v29.16b, v7.16b, v11.16b
-	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
-	FMOVQ 0(R4), F8
-	FMOVQ 16(R4), F9
-	FMOVQ 32(R4), F10
-	FMOVQ 48(R4), F11
-	FMOVQ 0(R5), F12
-	FMOVQ 16(R5), F13
-	FMOVQ 32(R5), F14
-	FMOVQ 48(R5), F15
-	WORD $0x4ea01c1d // orr v29.16b, v0.16b, v0.16b
+	WORD $0x6e3fe404 // fcmge v4.4s, v0.4s, v31.4s
+	WORD $0x6e3fe425 // fcmge v5.4s, v1.4s, v31.4s
+	WORD $0x6e3fe446 // fcmge v6.4s, v2.4s, v31.4s
+	WORD $0x6e3fe467 // fcmge v7.4s, v3.4s, v31.4s
+	FMOVQ 0(R2), F8
+	FMOVQ 16(R2), F9
+	FMOVQ 32(R2), F10
+	FMOVQ 48(R2), F11
+	FMOVQ 0(R3), F12
+	FMOVQ 16(R3), F13
+	FMOVQ 32(R3), F14
+	FMOVQ 48(R3), F15
+	WORD $0x4ea41c9d // orr v29.16b, v4.16b, v4.16b
 	WORD $0x6e6c1d1d // bsl v29.16b, v8.16b, v12.16b
-	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x4ea11c3d // orr v29.16b, v1.16b, v1.16b
+	WORD $0x4ebd1fa8 // orr v8.16b, v29.16b, v29.16b
+	WORD $0x4ea51cbd // orr v29.16b, v5.16b, v5.16b
 	WORD $0x6e6d1d3d // bsl v29.16b, v9.16b, v13.16b
-	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x4ea21c5d // orr v29.16b, v2.16b, v2.16b
+	WORD $0x4ebd1fa9 // orr v9.16b, v29.16b, v29.16b
+	WORD $0x4ea61cdd // orr v29.16b, v6.16b, v6.16b
 	WORD $0x6e6e1d5d // bsl v29.16b, v10.16b, v14.16b
-	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x4ea31c7d // orr v29.16b, v3.16b, v3.16b
+	WORD $0x4ebd1faa // orr v10.16b, v29.16b, v29.16b
+	WORD $0x4ea71cfd // orr v29.16b, v7.16b, v7.16b
 	WORD $0x6e6f1d7d // bsl v29.16b, v11.16b, v15.16b
-	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
+	WORD $0x4ebd1fab // orr v11.16b, v29.16b, v29.16b
+	FMOVQ 0(R4), F12
+	FMOVQ 16(R4), F13
+	FMOVQ 32(R4), F14
+	FMOVQ 48(R4), F15
+	FMOVQ 0(R5), F16
+	FMOVQ 16(R5), F17
+	FMOVQ 32(R5), F18
+	FMOVQ 48(R5), F19
+	WORD $0x4ea41c9d // orr v29.16b, v4.16b, v4.16b
+	WORD $0x6e701d9d // bsl v29.16b, v12.16b, v16.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ea51cbd // orr v29.16b, v5.16b, v5.16b
+	WORD $0x6e711dbd // bsl v29.16b, v13.16b, v17.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4ea61cdd // orr v29.16b, v6.16b, v6.16b
+	WORD $0x6e721ddd // bsl v29.16b, v14.16b, v18.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4ea71cfd // orr v29.16b, v7.16b, v7.16b
+	WORD $0x6e731dfd // bsl v29.16b, v15.16b, v19.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
 	FMOVS number<>+108(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4e3fe408 // fcmeq v8.4s, v0.4s, v31.4s
-	WORD $0x4e3fe429 // fcmeq v9.4s, v1.4s, v31.4s
-	WORD $0x4e3fe44a // fcmeq v10.4s, v2.4s, v31.4s
-	WORD $0x4e3fe46b // fcmeq v11.4s, v3.4s, v31.4s
+	WORD $0x4e3fe48c // fcmeq v12.4s, v4.4s, v31.4s
+	WORD $0x4e3fe4ad // fcmeq v13.4s, v5.4s, v31.4s
+	WORD $0x4e3fe4ce // fcmeq v14.4s, v6.4s, v31.4s
+	WORD $0x4e3fe4ef // fcmeq v15.4s, v7.4s, v31.4s
 	FMOVS number<>+48(SB), F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	WORD $0x4ea81d1d // orr v29.16b, v8.16b, v8.16b
-	WORD $0x6e601ffd // bsl v29.16b, v31.16b, v0.16b
+	WORD $0x4eac1d9d // orr v29.16b, v12.16b, v12.16b
+	WORD $0x6e641ffd // bsl v29.16b, v31.16b, v4.16b
+	WORD $0x4ebd1fa4 // orr v4.16b, v29.16b, v29.16b
+	WORD $0x4ead1dbd // orr v29.16b, v13.16b, v13.16b
+	WORD $0x6e651ffd // bsl v29.16b, v31.16b, v5.16b
+	WORD $0x4ebd1fa5 // orr v5.16b, v29.16b, v29.16b
+	WORD $0x4eae1ddd // orr v29.16b, v14.16b, v14.16b
+	WORD $0x6e661ffd // bsl v29.16b, v31.16b, v6.16b
+	WORD $0x4ebd1fa6 // orr v6.16b, v29.16b, v29.16b
+	WORD $0x4eaf1dfd // orr v29.16b, v15.16b, v15.16b
+	WORD $0x6e671ffd // bsl v29.16b, v31.16b, v7.16b
+	WORD $0x4ebd1fa7 // orr v7.16b, v29.16b, v29.16b
+	WORD $0x6e24fd04 // fdiv v4.4s, v8.4s, v4.4s
+	WORD $0x6e25fd25 // fdiv v5.4s, v9.4s, v5.4s
+	WORD $0x6e26fd46 // fdiv v6.4s, v10.4s, v6.4s
+	WORD $0x6e27fd67 // fdiv v7.4s, v11.4s, v7.4s
+	WORD $0x4e20e41d // fcmeq v29.4s, v0.4s, v0.4s
+	WORD $0x6e601c9d // bsl v29.16b, v4.16b, v0.16b
 	WORD $0x4ebd1fa0 // orr v0.16b, v29.16b, v29.16b
-	WORD $0x4ea91d3d // orr v29.16b, v9.16b, v9.16b
-	WORD $0x6e611ffd // bsl v29.16b, v31.16b, v1.16b
+	WORD $0x4e21e43d // fcmeq v29.4s, v1.4s, v1.4s
+	WORD $0x6e611cbd // bsl v29.16b, v5.16b, v1.16b
 	WORD $0x4ebd1fa1 // orr v1.16b, v29.16b, v29.16b
-	WORD $0x4eaa1d5d // orr v29.16b, v10.16b, v10.16b
-	WORD $0x6e621ffd // bsl v29.16b, v31.16b, v2.16b
+	WORD $0x4e22e45d // fcmeq v29.4s, v2.4s, v2.4s
+	WORD $0x6e621cdd // bsl v29.16b, v6.16b, v2.16b
 	WORD $0x4ebd1fa2 // orr v2.16b, v29.16b, v29.16b
-	WORD $0x4eab1d7d // orr v29.16b, v11.16b, v11.16b
-	WORD $0x6e631ffd // bsl v29.16b, v31.16b, v3.16b
+	WORD $0x4e23e47d // fcmeq v29.4s, v3.4s, v3.4s
+	WORD $0x6e631cfd // bsl v29.16b, v7.16b, v3.16b
 	WORD $0x4ebd1fa3 // orr v3.16b, v29.16b, v29.16b
-	WORD $0x6e20fc80 // fdiv v0.4s, v4.4s, v0.4s
-	WORD $0x6e21fca1 // fdiv v1.4s, v5.4s, v1.4s
-	WORD $0x6e22fcc2 // fdiv v2.4s, v6.4s, v2.4s
-	WORD $0x6e23fce3 // fdiv v3.4s, v7.4s, v3.4s
 	FMOVQ F0, 0(R0)
 	FMOVQ F1, 16(R0)
 	FMOVQ F2, 32(R0)
@@ -6074,6 +6066,70 @@ loop1:
 	ADD $64, R0, R0
 	SUB $16, R6, R6
 	CBNZ R6, loop1
+end1:
+	RET
+
+// func bucketNEON(w, x *float32, n int, c uint32)
+TEXT ·bucketNEON(SB), NOSPLIT, $0-28
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F1
+	FMOVQ 32(R1), F2
+	FMOVQ 48(R1), F3
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c00 // and v0.16b, v0.16b, v31.16b
+	WORD $0x4e3f1c21 // and v1.16b, v1.16b, v31.16b
+	WORD $0x4e3f1c42 // and v2.16b, v2.16b, v31.16b
+	WORD $0x4e3f1c63 // and v3.16b, v3.16b, v31.16b
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf6400 // umax v0.4s, v0.4s, v31.4s
+	WORD $0x6ebf6421 // umax v1.4s, v1.4s, v31.4s
+	WORD $0x6ebf6442 // umax v2.4s, v2.4s, v31.4s
+	WORD $0x6ebf6463 // umax v3.4s, v3.4s, v31.4s
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf8400 // sub v0.4s, v0.4s, v31.4s
+	WORD $0x6ebf8421 // sub v1.4s, v1.4s, v31.4s
+	WORD $0x6ebf8442 // sub v2.4s, v2.4s, v31.4s
+	WORD $0x6ebf8463 // sub v3.4s, v3.4s, v31.4s
+	FMOVS number<>+156(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf6c00 // umin v0.4s, v0.4s, v31.4s
+	WORD $0x6ebf6c21 // umin v1.4s, v1.4s, v31.4s
+	WORD $0x6ebf6c42 // umin v2.4s, v2.4s, v31.4s
+	WORD $0x6ebf6c63 // umin v3.4s, v3.4s, v31.4s
+	WORD $0x6f2e0400 // ushr v0.4s, v0.4s, #18
+	WORD $0x6f2e0421 // ushr v1.4s, v1.4s, #18
+	WORD $0x6f2e0442 // ushr v2.4s, v2.4s, #18
+	WORD $0x6f2e0463 // ushr v3.4s, v3.4s, #18
+	FMOVQ 0(R0), F4
+	FMOVQ 16(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	FMOVS number<>+160(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	WORD $0x4ea01c80 // orr v0.16b, v4.16b, v0.16b
+	WORD $0x4ea11ca1 // orr v1.16b, v5.16b, v1.16b
+	WORD $0x4ea21cc2 // orr v2.16b, v6.16b, v2.16b
+	WORD $0x4ea31ce3 // orr v3.16b, v7.16b, v3.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	ADD $64, R1, R1
+	ADD $64, R0, R0
+	SUB $16, R2, R2
+	CBNZ R2, loop1
 end1:
 	RET
 
@@ -6261,6 +6317,130 @@ end1:
 	FMOVQ F7, 112(R0)
 	RET
 
+// func sumAbs64BitsNEON(lanes *float64, x *float32, n int, bits *uint64)
+TEXT ·sumAbs64BitsNEON(SB), NOSPLIT, $0-32
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	MOVD bits+24(FP), R3
+	FMOVQ 0(R0), F16
+	FMOVQ 16(R0), F17
+	FMOVQ 32(R0), F18
+	FMOVQ 48(R0), F19
+	WORD $0x4eb01e00 // orr v0.16b, v16.16b, v16.16b
+	WORD $0x4eb11e21 // orr v1.16b, v17.16b, v17.16b
+	WORD $0x4eb21e42 // orr v2.16b, v18.16b, v18.16b
+	WORD $0x4eb31e63 // orr v3.16b, v19.16b, v19.16b
+	FMOVQ 64(R0), F16
+	FMOVQ 80(R0), F17
+	FMOVQ 96(R0), F18
+	FMOVQ 112(R0), F19
+	WORD $0x4eb01e04 // orr v4.16b, v16.16b, v16.16b
+	WORD $0x4eb11e25 // orr v5.16b, v17.16b, v17.16b
+	WORD $0x4eb21e46 // orr v6.16b, v18.16b, v18.16b
+	WORD $0x4eb31e67 // orr v7.16b, v19.16b, v19.16b
+	FMOVQ 128(R0), F16
+	FMOVQ 144(R0), F17
+	FMOVQ 160(R0), F18
+	FMOVQ 176(R0), F19
+	WORD $0x4eb01e08 // orr v8.16b, v16.16b, v16.16b
+	WORD $0x4eb11e29 // orr v9.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4a // orr v10.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6b // orr v11.16b, v19.16b, v19.16b
+	FMOVQ 192(R0), F16
+	FMOVQ 208(R0), F17
+	FMOVQ 224(R0), F18
+	FMOVQ 240(R0), F19
+	WORD $0x4eb01e0c // orr v12.16b, v16.16b, v16.16b
+	WORD $0x4eb11e2d // orr v13.16b, v17.16b, v17.16b
+	WORD $0x4eb21e4e // orr v14.16b, v18.16b, v18.16b
+	WORD $0x4eb31e6f // orr v15.16b, v19.16b, v19.16b
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F16
+	FMOVQ 16(R1), F17
+	FMOVQ 32(R1), F18
+	FMOVQ 48(R1), F19
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1e10 // and v16.16b, v16.16b, v31.16b
+	WORD $0x4e3f1e31 // and v17.16b, v17.16b, v31.16b
+	WORD $0x4e3f1e52 // and v18.16b, v18.16b, v31.16b
+	WORD $0x4e3f1e73 // and v19.16b, v19.16b, v31.16b
+	WORD $0x0e617a1f // fcvtl v31.2d, v16.2s
+	WORD $0x4e7fd400 // fadd v0.2d, v0.2d, v31.2d
+	WORD $0x4e617a1f // fcvtl2 v31.2d, v16.4s
+	WORD $0x4e7fd421 // fadd v1.2d, v1.2d, v31.2d
+	WORD $0x0e617a3f // fcvtl v31.2d, v17.2s
+	WORD $0x4e7fd442 // fadd v2.2d, v2.2d, v31.2d
+	WORD $0x4e617a3f // fcvtl2 v31.2d, v17.4s
+	WORD $0x4e7fd463 // fadd v3.2d, v3.2d, v31.2d
+	WORD $0x0e617a5f // fcvtl v31.2d, v18.2s
+	WORD $0x4e7fd484 // fadd v4.2d, v4.2d, v31.2d
+	WORD $0x4e617a5f // fcvtl2 v31.2d, v18.4s
+	WORD $0x4e7fd4a5 // fadd v5.2d, v5.2d, v31.2d
+	WORD $0x0e617a7f // fcvtl v31.2d, v19.2s
+	WORD $0x4e7fd4c6 // fadd v6.2d, v6.2d, v31.2d
+	WORD $0x4e617a7f // fcvtl2 v31.2d, v19.4s
+	WORD $0x4e7fd4e7 // fadd v7.2d, v7.2d, v31.2d
+	MOVHU 0(R3), R4
+	FMOVS R4, F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	MOVD $number<>+164(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff4 // cmtst v20.4s, v31.4s, v30.4s
+	MOVD $number<>+180(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff5 // cmtst v21.4s, v31.4s, v30.4s
+	MOVD $number<>+196(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff6 // cmtst v22.4s, v31.4s, v30.4s
+	MOVD $number<>+212(SB), R4
+	FMOVQ (R4), F30
+	WORD $0x4ebe8ff7 // cmtst v23.4s, v31.4s, v30.4s
+	WORD $0x4e341e10 // and v16.16b, v16.16b, v20.16b
+	WORD $0x4e351e31 // and v17.16b, v17.16b, v21.16b
+	WORD $0x4e361e52 // and v18.16b, v18.16b, v22.16b
+	WORD $0x4e371e73 // and v19.16b, v19.16b, v23.16b
+	WORD $0x0e617a1f // fcvtl v31.2d, v16.2s
+	WORD $0x4e7fd508 // fadd v8.2d, v8.2d, v31.2d
+	WORD $0x4e617a1f // fcvtl2 v31.2d, v16.4s
+	WORD $0x4e7fd529 // fadd v9.2d, v9.2d, v31.2d
+	WORD $0x0e617a3f // fcvtl v31.2d, v17.2s
+	WORD $0x4e7fd54a // fadd v10.2d, v10.2d, v31.2d
+	WORD $0x4e617a3f // fcvtl2 v31.2d, v17.4s
+	WORD $0x4e7fd56b // fadd v11.2d, v11.2d, v31.2d
+	WORD $0x0e617a5f // fcvtl v31.2d, v18.2s
+	WORD $0x4e7fd58c // fadd v12.2d, v12.2d, v31.2d
+	WORD $0x4e617a5f // fcvtl2 v31.2d, v18.4s
+	WORD $0x4e7fd5ad // fadd v13.2d, v13.2d, v31.2d
+	WORD $0x0e617a7f // fcvtl v31.2d, v19.2s
+	WORD $0x4e7fd5ce // fadd v14.2d, v14.2d, v31.2d
+	WORD $0x4e617a7f // fcvtl2 v31.2d, v19.4s
+	WORD $0x4e7fd5ef // fadd v15.2d, v15.2d, v31.2d
+	ADD $64, R1, R1
+	ADD $2, R3, R3
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
 // func largestNEON(lanes *uint32, x *float32, n int)
 TEXT ·largestNEON(SB), NOSPLIT, $0-24
 	MOVD lanes+0(FP), R0
@@ -6315,16 +6495,16 @@ loop1:
 	MOVHU 0(R3), R4
 	FMOVS R4, F31
 	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
-	MOVD $number<>+156(SB), R4
+	MOVD $number<>+164(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe4 // cmtst v4.4s, v31.4s, v30.4s
-	MOVD $number<>+172(SB), R4
+	MOVD $number<>+180(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe5 // cmtst v5.4s, v31.4s, v30.4s
-	MOVD $number<>+188(SB), R4
+	MOVD $number<>+196(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe6 // cmtst v6.4s, v31.4s, v30.4s
-	MOVD $number<>+204(SB), R4
+	MOVD $number<>+212(SB), R4
 	FMOVQ (R4), F30
 	WORD $0x4ebe8fe7 // cmtst v7.4s, v31.4s, v30.4s
 	WORD $0x4e241c00 // and v0.16b, v0.16b, v4.16b
@@ -6364,22 +6544,22 @@ loop1:
 	WORD $0x6ebf8421 // sub v1.4s, v1.4s, v31.4s
 	WORD $0x6ebf8442 // sub v2.4s, v2.4s, v31.4s
 	WORD $0x6ebf8463 // sub v3.4s, v3.4s, v31.4s
-	MOVD $number<>+156(SB), R3
+	MOVD $number<>+164(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a81d // cmlt v29.4s, v0.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
 	WORD $0x4ebd1fbf // orr v31.16b, v29.16b, v29.16b
-	MOVD $number<>+172(SB), R3
+	MOVD $number<>+180(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a83d // cmlt v29.4s, v1.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
 	WORD $0x4ebd1fff // orr v31.16b, v31.16b, v29.16b
-	MOVD $number<>+188(SB), R3
+	MOVD $number<>+196(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a85d // cmlt v29.4s, v2.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
 	WORD $0x4ebd1fff // orr v31.16b, v31.16b, v29.16b
-	MOVD $number<>+204(SB), R3
+	MOVD $number<>+212(SB), R3
 	FMOVQ (R3), F30
 	WORD $0x4ea0a87d // cmlt v29.4s, v3.4s, #0
 	WORD $0x4e3e1fbd // and v29.16b, v29.16b, v30.16b
@@ -6392,6 +6572,55 @@ loop1:
 	SUB $16, R2, R2
 	CBNZ R2, loop1
 end1:
+	RET
+
+// func countBelowNEON(lanes *uint32, x *float32, n int, c uint32)
+TEXT ·countBelowNEON(SB), NOSPLIT, $0-28
+	MOVD lanes+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD n+16(FP), R2
+	FMOVQ 0(R0), F4
+	FMOVQ 16(R0), F5
+	FMOVQ 32(R0), F6
+	FMOVQ 48(R0), F7
+	WORD $0x4ea41c80 // orr v0.16b, v4.16b, v4.16b
+	WORD $0x4ea51ca1 // orr v1.16b, v5.16b, v5.16b
+	WORD $0x4ea61cc2 // orr v2.16b, v6.16b, v6.16b
+	WORD $0x4ea71ce3 // orr v3.16b, v7.16b, v7.16b
+	CBZ R2, end1
+loop1:
+	FMOVQ 0(R1), F4
+	FMOVQ 16(R1), F5
+	FMOVQ 32(R1), F6
+	FMOVQ 48(R1), F7
+	FMOVS number<>+100(SB), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x4e3f1c84 // and v4.16b, v4.16b, v31.16b
+	WORD $0x4e3f1ca5 // and v5.16b, v5.16b, v31.16b
+	WORD $0x4e3f1cc6 // and v6.16b, v6.16b, v31.16b
+	WORD $0x4e3f1ce7 // and v7.16b, v7.16b, v31.16b
+	FMOVS c+24(FP), F31
+	WORD $0x4e0407ff // dup v31.4s, v31.s[0]
+	WORD $0x6ebf8484 // sub v4.4s, v4.4s, v31.4s
+	WORD $0x6ebf84a5 // sub v5.4s, v5.4s, v31.4s
+	WORD $0x6ebf84c6 // sub v6.4s, v6.4s, v31.4s
+	WORD $0x6ebf84e7 // sub v7.4s, v7.4s, v31.4s
+	WORD $0x6f210484 // ushr v4.4s, v4.4s, #31
+	WORD $0x6f2104a5 // ushr v5.4s, v5.4s, #31
+	WORD $0x6f2104c6 // ushr v6.4s, v6.4s, #31
+	WORD $0x6f2104e7 // ushr v7.4s, v7.4s, #31
+	WORD $0x4ea48400 // add v0.4s, v0.4s, v4.4s
+	WORD $0x4ea58421 // add v1.4s, v1.4s, v5.4s
+	WORD $0x4ea68442 // add v2.4s, v2.4s, v6.4s
+	WORD $0x4ea78463 // add v3.4s, v3.4s, v7.4s
+	ADD $64, R1, R1
+	SUB $16, R2, R2
+	CBNZ R2, loop1
+end1:
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
 	RET
 
 // func collectNEON(dst *uint32, x *float32, n int, counts *uint32, lo, hi uint32)
@@ -6412,9 +6641,9 @@ TEXT ·collectNEON(SB), NOSPLIT, $0-40
 	WORD $0x4e040631 // dup v17.4s, v17.s[0]
 	FMOVS hi+36(FP), F18
 	WORD $0x4e040652 // dup v18.4s, v18.s[0]
-	MOVD $number<>+220(SB), R4
+	MOVD $number<>+228(SB), R4
 	FMOVQ (R4), F4
-	MOVD $number<>+236(SB), R5
+	MOVD $number<>+244(SB), R5
 	MOVD R0, R7
 	CBZ R2, end1
 loop1:

@@ -182,24 +182,24 @@ func atAddScaled(l Level, y, x *float32, n int, c float32) {
 func atDivide(l Level, y, x *float32, n int, c float32) {
 }
 
-// atKeepAbove: y = x where |x| > c, else 0.
-func atKeepAbove(l Level, y, x *float32, n int, c float32) {
-}
-
-// atKeepWithin: y = x where c < |x| ≤ d, else 0.
-func atKeepWithin(l Level, y, x *float32, n int, c, d float32) {
+// atKeepKeys: y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.
+func atKeepKeys(l Level, y, x *float32, n int, c, d uint32) {
 }
 
 // atVote: v = c·x: sum += v; plus += v and wplus += c where v > 0; minus, wminus where v < 0.
 func atVote(l Level, sum, plus, minus, wplus, wminus, x *float32, n int, c float32) {
 }
 
-// atElect: y = plus where sum ≥ 0, else minus.
+// atElect: y = plus where sum ≥ 0, else minus; sum where it is NaN.
 func atElect(l Level, y, sum, plus, minus *float32, n int) {
 }
 
-// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.
+// atElectMean: y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
+}
+
+// atBucket: The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.
+func atBucket(l Level, w, x *float32, n int, c uint32) {
 }
 
 // atWidenF16: y = x.
@@ -218,6 +218,10 @@ func atDot64(l Level, lanes *float64, x, y *float32, n int) {
 func atSumAbs64(l Level, lanes *float64, x *float32, n int) {
 }
 
+// atSumAbs64Bits: Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.
+func atSumAbs64Bits(l Level, lanes *float64, x *float32, n int, bits *uint64) {
+}
+
 // atLargest: The largest bits of |x| in 16 lanes, those that lanes has included.
 func atLargest(l Level, lanes *uint32, x *float32, n int) {
 }
@@ -228,6 +232,15 @@ func atKeepBits(l Level, y, x *float32, n int, bits *uint64) {
 
 // atBelow: A bit for each of n words: whether its upper 24 bits are less than c ≤ 2^24.
 func atBelow(l Level, bits *uint64, w *uint32, n int, c uint32) {
+}
+
+// atCountBelow: Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.
+func atCountBelow(l Level, lanes *uint32, x *float32, n int, c uint32) {
+}
+
+// atSieve: Bits of n words, n a multiple of 32: kept, whether the highest byte is less than the lower byte of
+// bound[b], where b is the lowest byte; open, whether it is not, nor more than the upper byte.
+func atSieve(l Level, kept, open *uint64, w *uint32, n int, bound *uint16) {
 }
 
 // atCollect: dst = the bits of |x| that are above lo and below hi; up to n numbers are written.

@@ -6,6 +6,7 @@ package merge
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -66,6 +67,9 @@ var adapterInits = []string{"gaussian", "eva", "orthogonal"}
 
 func readAdapterConfig(dir string) (*adapterConfig, error) {
 	text, err := os.ReadFile(filepath.Join(dir, adapterFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("want a LoRA adapter, a folder with %s: %w", adapterFile, err)
+	}
 	if err != nil {
 		return nil, err
 	}

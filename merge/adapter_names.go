@@ -56,7 +56,7 @@ func findTargets(c *adapterConfig, own, base *weights.Set) (map[string]*loraTarg
 		}
 	}
 	f.fit()
-	return f.targets, firstErrors(f.errs, 10)
+	return f.targets, firstErrors(f.errs, 3)
 }
 
 // firstErrors joins the first n errors and says how many follow.

@@ -70,15 +70,14 @@ func Part(out string) string { return filepath.Clean(out) + ".part" }
 // NewFolder makes the unfinished folder of an output, or opens the one that an
 // earlier attempt with the same identity left, if resume is set. There must be room
 // on the disk for the rest. An output that exists is not replaced, and a folder that
-// no merge began is left alone.
+// no merge began is left alone. A refusal leaves no folder where nothing was done.
 func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []byte, resume bool) (_ *Folder, err error) {
 	f := &Folder{out: filepath.Clean(out), part: Part(out), layout: layout, files: map[string]*file{}}
 	if _, err := os.Lstat(f.out); err == nil {
 		return nil, fault.Statef("merge: %s: %w; it is not replaced", out, fs.ErrExist)
 	}
 	f.place(tensors)
-	there, err := f.begun()
-	if err != nil {
+	if err := f.mine(); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(f.part, 0o777); err != nil {
@@ -87,22 +86,30 @@ func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []by
 	if f.unlock, err = blob.Lock(f.part); err != nil {
 		return nil, err
 	}
+	begun := false
 	defer func() {
 		if err == nil {
 			return
 		}
-		if f.Close(); !there {
-			_ = os.RemoveAll(f.part)
+		f.Close()
+		if !resume || !begun {
+			_ = os.RemoveAll(f.part) // nothing is done in it
 		}
 	}()
 	old, err := os.ReadFile(filepath.Join(f.part, identityName))
-	begun := err == nil
+	begun = err == nil
 	if resume && begun && string(old) != string(identity) {
-		return nil, fault.Statef("merge: %s: it was begun with another configuration, other models or options: %s",
-			f.part, difference(string(old), string(identity)))
+		return nil, fault.Statef("merge: %s: it was begun with another configuration, other models or options: %s; "+
+			"without --resume it is begun anew", f.part, difference(string(old), string(identity)))
 	}
 	if !resume || !begun {
-		if err := f.empty(identity); err != nil {
+		if err := f.empty(); err != nil {
+			return nil, fault.Machinef("merge: %w", err)
+		}
+		if err := f.enough(); err != nil {
+			return nil, err
+		}
+		if err := f.create(identity); err != nil {
 			return nil, fault.Machinef("merge: %w", err)
 		}
 	}
@@ -112,20 +119,19 @@ func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []by
 	return f, f.enough()
 }
 
-// begun says whether the unfinished folder is there. It refuses one with files of
-// which none shows that a merge began it, and links: making room would remove what
-// somebody wants to keep.
-func (f *Folder) begun() (bool, error) {
+// mine refuses an unfinished folder with files of which none shows that a merge began
+// it, and links: making room would remove what somebody wants to keep.
+func (f *Folder) mine() error {
 	info, err := os.Lstat(f.part)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return nil
 	}
 	if err == nil && !info.IsDir() {
-		return false, fault.Statef("merge: %s: it is no folder, and a merge needs one of this name", f.part)
+		return fault.Statef("merge: %s: it is no folder, and a merge needs one of this name", f.part)
 	}
 	es, err := os.ReadDir(f.part)
 	if err != nil {
-		return false, fault.Machinef("merge: %w", err)
+		return fault.Machinef("merge: %w", err)
 	}
 	has := map[string]bool{}
 	other := ""
@@ -136,10 +142,10 @@ func (f *Folder) begun() (bool, error) {
 	}
 	// An output that is complete has the manifest, but not the lock.
 	if other != "" && !has[journalName] && !(has[ManifestName] && has[lockName]) {
-		return false, fault.Statef("merge: %s: it has %s, but nothing of a merge: it is not emptied; "+
+		return fault.Statef("merge: %s: it has %s, but nothing of a merge: it is not emptied; "+
 			"move it away, or choose another output", f.part, other)
 	}
-	return true, nil
+	return nil
 }
 
 // place finds the places of the tensors of the merge, which the layout has in the
@@ -162,10 +168,10 @@ func difference(a, b string) string {
 	return "one has more lines"
 }
 
-// empty removes what another attempt left, and writes the identity. Without the
-// identity, which goes first and comes last, nothing was begun; the journal shows
-// all the time that the folder is one of a merge.
-func (f *Folder) empty(identity []byte) error {
+// empty removes what another attempt left. Without the identity, which goes first
+// and comes last, nothing was begun; the journal shows all the time that the folder is
+// one of a merge.
+func (f *Folder) empty() error {
 	err := os.Remove(filepath.Join(f.part, identityName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -187,6 +193,11 @@ func (f *Folder) empty(identity []byte) error {
 			}
 		}
 	}
+	return nil
+}
+
+// create makes the files with their headers and sizes, and writes the identity.
+func (f *Folder) create(identity []byte) error {
 	for _, p := range f.layout.Files {
 		w, err := os.Create(filepath.Join(f.part, p.Name))
 		if err != nil {

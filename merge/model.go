@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pleach/half"
 	"pleach/internal/fault"
@@ -49,7 +50,8 @@ func OpenModel(name, dir, adapter string) (*Model, error) {
 	}
 	if m.Adapter, err = OpenAdapter(adapter, m.Weights); err != nil {
 		m.Close()
-		return nil, fmt.Errorf("merge: model %s: %w", name, err)
+		msg := strings.TrimPrefix(err.Error(), "merge: ")
+		return nil, &placed{fmt.Sprintf("merge: model %s: %s", name, msg), err}
 	}
 	return m, nil
 }

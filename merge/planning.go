@@ -63,7 +63,8 @@ type planner struct {
 	slices []part            // of the output
 	build  builder
 	arch   *architecture
-	layers []int // of each model
+	layers []int               // of each model
+	lacks  map[string][]string // required parameters that tensors of the output lack
 	bad    problems
 	warned problems
 }
@@ -95,6 +96,7 @@ func (pl *planner) all(methods []*method.Method) {
 	if !pl.architecture() || !pl.ranges() {
 		return
 	}
+	pl.alike()
 	pl.checkBases()
 	pl.vocabulary()
 	if len(pl.bad.list) > 0 {

@@ -33,8 +33,9 @@ func (pl *planner) global(p place, name string) method.Values {
 		case ok:
 			vs[par.Name] = x
 		case par.Required:
+			pl.lack(p, par.Name)
 			pl.fail("global "+par.Name, p.part.Line, "tensor %s: method %s needs the parameter %s, "+
-				"which has no value for it", name, pl.m.Name, par.Name)
+				"which has no value for it%s", name, pl.m.Name, par.Name, misplaced(p, par.Name))
 		case !par.Nullable:
 			vs[par.Name] = par.Default
 		}
@@ -53,9 +54,11 @@ func (pl *planner) perModel(p place, src *Source, name string, base bool) method
 			vs[par.Name] = x
 		case par.Required && base && pl.m.Base != method.BaseInput:
 		case par.Required && base:
+			pl.lack(p, par.Name)
 			pl.fail(par.Name+" "+src.Model.String(), src.Line, "tensor %s: method %s counts the base_model %s "+
 				"as an input, which needs the parameter %s", name, pl.m.Name, src.Model, par.Name)
 		case par.Required:
+			pl.lack(p, par.Name)
 			pl.fail(par.Name+" "+src.Model.String(), src.Line, "tensor %s: model %s: method %s needs the parameter %s, "+
 				"which has no value for it", name, src.Model, pl.m.Name, par.Name)
 		case !par.Nullable:
@@ -63,6 +66,28 @@ func (pl *planner) perModel(p place, src *Source, name string, base bool) method
 		}
 	}
 	return vs
+}
+
+// lack notes that a tensor has no value of a required parameter.
+func (pl *planner) lack(p place, parameter string) {
+	if pl.lacks == nil {
+		pl.lacks = map[string][]string{}
+	}
+	name := p.weight.out(p)
+	pl.lacks[name] = append(pl.lacks[name], parameter)
+}
+
+// misplaced says where a parameter of whole tensors belongs, if a model has it.
+func misplaced(p place, parameter string) string {
+	for _, src := range p.sources {
+		for _, par := range src.Parameters {
+			if par.Name == parameter {
+				return fmt.Sprintf("; that of model %s has no effect: it belongs below the parameters at the top "+
+					"or of a slice", src.Model)
+			}
+		}
+	}
+	return ""
 }
 
 // checkParameters warns of parameters that have no effect: those that the method

@@ -73,6 +73,15 @@ func (r *runner) warnings() []string {
 	return all.texts()
 }
 
+// Fits refuses limits that are too tight for the merge, as Run does when it begins.
+func (p *Plan) Fits(lim Limits) error {
+	if p.Options.Compat {
+		return p.compatFits(lim)
+	}
+	_, _, _, err := (&runner{plan: p, level: lim.Level}).needs(lim)
+	return err
+}
+
 // runner is a merge at work: one goroutine begins tensors in their order, a few
 // conduct the passes of one each, and workers compute blocks.
 type runner struct {
@@ -154,7 +163,24 @@ func (p *Plan) problem(t *Tensor, l kernel.Level) method.Problem {
 // measure divides the memory: buffers of workers, what jobs hold, and the arena, in
 // which whole inputs are held if they fit.
 func (r *runner) measure(lim Limits) error {
-	most, job, held := 0, int64(0), 0
+	need, job, held, err := r.needs(lim)
+	if err != nil {
+		return err
+	}
+	share := max(job, min(lim.Memory/8, conductors*job))
+	share = min(share, lim.Memory-need+job)
+	r.jobs = newBudget(share)
+	// More than the largest tensor and some small ones beside it would be new memory for
+	// no gain.
+	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(max(held+held/4, 256<<20)), int64(conductors*held))))
+	return nil
+}
+
+// needs chooses the size of blocks. It returns the bytes that the merge cannot do
+// without, those of them that the largest job holds, and what the inputs of a tensor
+// take in the arena.
+func (r *runner) needs(lim Limits) (need, job int64, held int, err error) {
+	most := 0
 	for r.block = 1 << 18; ; r.block /= 2 {
 		most = 0
 		for i := range r.plan.Tensors {
@@ -165,7 +191,7 @@ func (r *runner) measure(lim Limits) error {
 			}
 			j, err := r.plan.Method.New(r.plan.problem(t, r.level))
 			if err != nil {
-				return err
+				return 0, 0, 0, err
 			}
 			most = max(most, r.buffers(t, j))
 			job = max(job, j.Memory())
@@ -175,18 +201,12 @@ func (r *runner) measure(lim Limits) error {
 			break
 		}
 	}
-	need := Base + int64(2*lim.Threads*most) + job + r.plan.reading(2*lim.Threads)
+	need = Base + int64(2*lim.Threads*most) + job + r.plan.reading(2*lim.Threads)
 	if need > lim.Memory {
-		return fault.Configf("merge: memory: got %v, want at least %v for %d threads",
+		return 0, 0, 0, fault.Configf("merge: memory: got %v, want at least %v for %d threads",
 			unit.Bytes(lim.Memory).Rounded(), unit.Bytes(need).Rounded(), lim.Threads)
 	}
-	share := max(job, min(lim.Memory/8, conductors*job))
-	share = min(share, lim.Memory-need+job)
-	r.jobs = newBudget(share)
-	// More than the largest tensor and some small ones beside it would be new memory for
-	// no gain.
-	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(max(held+held/4, 256<<20)), int64(conductors*held))))
-	return nil
+	return need, job, held, nil
 }
 
 // reading is an upper bound of the bytes that so many goroutines take to read inputs:

@@ -33,7 +33,11 @@ func (c *Config) Set(name, model string, value float64) error {
 		return nil
 	}
 	found := false
+	var inputs []string
 	c.eachParameters(func(s *Source, ps *Parameters) {
+		if s != nil && !slices.Contains(inputs, s.Model.String()) {
+			inputs = append(inputs, s.Model.String())
+		}
 		if s != nil && s.Model.String() == model {
 			ps.remove(name)
 			*ps = append(*ps, p)
@@ -41,7 +45,8 @@ func (c *Config) Set(name, model string, value float64) error {
 		}
 	})
 	if !found {
-		return fault.Configf("merge: %s: got model %q, which is not among the inputs", c.File, model)
+		return fault.Configf("merge: %s: got model %q, which is not among the inputs: want one of %s",
+			c.File, model, strings.Join(inputs, ", "))
 	}
 	return nil
 }

@@ -113,7 +113,8 @@ func (pl *planner) shape(t *Tensor) bool {
 		for _, in := range t.Inputs {
 			t.Shape[0], t.Shape[1] = min(t.Shape[0], in.Shape[0]), min(t.Shape[1], in.Shape[1])
 		}
-		pl.warn("", t.Line, "tensor %s: models have different sizes; it is cut to %v, what all have", t.Name, t.Shape)
+		pl.warn("", pl.lineOf(t, pl.other(t)), "tensor %s: got shape %s; it is cut to %v, what all have "+
+			"(tokenizer_source: union keeps the tokens of all)", t.Name, pl.shapesOf(t), t.Shape)
 		return true
 	case pl.m.Crops == method.CropToBase && t.Base >= 0:
 		t.Shape = slices.Clone(t.Inputs[t.Base].Shape)
@@ -149,7 +150,8 @@ func (pl *planner) toBase(t *Tensor) bool {
 			return pl.differ(t, "; the base has the most")
 		}
 	}
-	pl.warn("", t.Line, "tensor %s: models have different sizes; it has %v, that of the base", t.Name, t.Shape)
+	pl.warn("", pl.lineOf(t, pl.other(t)), "tensor %s: got shape %s; it has %v, that of the base "+
+		"(tokenizer_source: union keeps the tokens of all)", t.Name, pl.shapesOf(t), t.Shape)
 	return true
 }
 
@@ -176,14 +178,46 @@ func (pl *planner) skip(t *Tensor) bool {
 
 // differ notes that the shapes of a tensor do not fit. It returns false.
 func (pl *planner) differ(t *Tensor, hint string) bool {
+	template, _, _, _ := splitLayer(t.Name)
+	pl.bad.add("shape "+template, pl.lineOf(t, pl.other(t)), fault.Configf("tensor %s: got shape %s, want one shape%s",
+		t.Name, pl.shapesOf(t), hint))
+	return false
+}
+
+// shapesOf are the shapes that the models have of a tensor, for messages.
+func (pl *planner) shapesOf(t *Tensor) string {
 	var got []string
 	for _, in := range t.Inputs {
 		got = append(got, fmt.Sprintf("%v in model %s", in.Shape, pl.name(&in)))
 	}
-	template, _, _, _ := splitLayer(t.Name)
-	pl.bad.add("shape "+template, t.Line, fault.Configf("tensor %s: got shape %s, want one shape%s",
-		t.Name, strings.Join(got, ", "), hint))
-	return false
+	return strings.Join(got, ", ")
+}
+
+// other is the first input of another shape than the base, or than the first input if
+// there is no base.
+func (pl *planner) other(t *Tensor) *Input {
+	want := t.Inputs[max(t.Base, 0)].Shape
+	for i := range t.Inputs {
+		if !slices.Equal(t.Inputs[i].Shape, want) {
+			return &t.Inputs[i]
+		}
+	}
+	return &t.Inputs[0]
+}
+
+// lineOf is the line of the configuration where an input of a tensor is listed.
+func (pl *planner) lineOf(t *Tensor, in *Input) int {
+	for _, s := range pl.slices {
+		if s.Line != t.Line {
+			continue
+		}
+		for _, src := range s.Sources {
+			if src.Line > 0 && pl.index[src.Model] == in.Model {
+				return src.Line
+			}
+		}
+	}
+	return t.Line
 }
 
 // try begins the merge of a tensor, for the errors that this has. It returns false
@@ -200,12 +234,26 @@ func (pl *planner) try(t *Tensor) bool {
 	}
 	for msg := range strings.SplitSeq(err.Error(), "\n") { // several errors have a line each
 		msg = strings.TrimPrefix(msg, "merge: ")
+		if pl.told(t, msg) {
+			continue
+		}
 		if !strings.Contains(msg, t.Name) {
 			msg = "tensor " + t.Name + ": " + msg
 		}
 		pl.bad.add("try "+strings.ReplaceAll(msg, t.Name, ""), t.Line, &placed{msg, err})
 	}
 	return true
+}
+
+// told says that a message of a method is about a parameter that a tensor lacks, which
+// the user is told with the line that lacks it.
+func (pl *planner) told(t *Tensor, msg string) bool {
+	for _, name := range pl.lacks[t.Name] {
+		if strings.Contains(msg, "parameter "+name+": got none") {
+			return true
+		}
+	}
+	return false
 }
 
 // dropped lists the tensors of inputs that the architecture does not name.

@@ -289,6 +289,9 @@ func (o *merging) run(c *cobra.Command) error {
 	if o.dryRun {
 		return printed(p.Describe(c.OutOrStdout()))
 	}
+	if err := o.measuring().readable(c.Context(), c.ErrOrStderr()); err != nil {
+		return err
+	}
 	if err := o.write(c.Context(), c.ErrOrStderr(), p); err != nil {
 		return err
 	}
@@ -304,6 +307,9 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 		return err
 	}
 	began := time.Now()
+	if err := p.Fits(o.limits); err != nil {
+		return err
+	}
 	known := len(p.Warnings)
 	if err := p.Tie(ctx, o.limits); err != nil {
 		return stopped(ctx, err)

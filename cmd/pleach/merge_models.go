@@ -4,15 +4,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"pleach/blob"
+	"pleach/data"
 	"pleach/internal/fault"
 	"pleach/merge"
 )
@@ -42,7 +45,31 @@ func (o *merging) measuring() *measuring {
 	return &measuring{compute: o.compute, texts: o.texts, sequence: o.sequence, field: o.field}
 }
 
-// model is a row of the table of perplexities.
+// readable reads the first document of every text, so that one that is not there is
+// told before models are merged and not after.
+func (o *measuring) readable(ctx context.Context, w io.Writer) error {
+	if len(o.texts) == 0 {
+		return nil
+	}
+	from, err := newReach(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer from.close()
+	for _, t := range o.texts {
+		name, file, _ := strings.Cut(t, "=")
+		src := data.Source{Paths: []string{file}, Access: from.Access, Name: name, Field: o.field}
+		for _, err := range data.Documents(src) {
+			if err != nil {
+				return fmt.Errorf("merge: --evaluate: %s: %w", name, err)
+			}
+			break
+		}
+	}
+	return nil
+}
+
+// modelRow is a row of the table of perplexities.
 type modelRow struct {
 	name string
 	all  []measured

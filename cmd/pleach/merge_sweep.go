@@ -90,23 +90,27 @@ func (o *merging) runSweep(c *cobra.Command) error {
 	if err != nil {
 		return fault.Configf("merge: %w", err)
 	}
+	// A value that cannot be is told now, and not when others have been measured.
+	for i, v := range o.steps.values {
+		w := io.Discard
+		if i == 0 {
+			w = c.ErrOrStderr()
+		}
+		p, err := o.planFor(w, text, v)
+		if err != nil {
+			return err
+		}
+		p.Close()
+	}
+	if err := o.measuring().readable(c.Context(), c.ErrOrStderr()); err != nil {
+		return err
+	}
 	var inputs []modelRow
 	var points []swept
 	show := newETA(c.ErrOrStderr())
 	defer show.erase()
 	for i, v := range o.steps.values {
-		config, err := merge.ParseConfig(o.config, text)
-		if err != nil {
-			return err
-		}
-		if err := config.Set(o.steps.name, o.steps.model, v); err != nil {
-			return err
-		}
-		quietly := io.Discard
-		if i == 0 {
-			quietly = c.ErrOrStderr()
-		}
-		p, err := o.planOf(quietly, config)
+		p, err := o.planFor(io.Discard, text, v)
 		if err != nil {
 			return err
 		}
@@ -139,6 +143,22 @@ func (o *merging) runSweep(c *cobra.Command) error {
 			t.Write("sweep.html", func(w io.Writer) error { return o.sweepPage(w, inputs, points) }),
 			t.Write("mergekit_config.yml", func(w io.Writer) error { _, err := w.Write(text); return err }))
 	})
+}
+
+// planFor is the plan with one value of the parameter.
+func (o *merging) planFor(w io.Writer, text []byte, v float64) (*merge.Plan, error) {
+	config, err := merge.ParseConfig(o.config, text)
+	if err != nil {
+		return nil, err
+	}
+	if err := config.Set(o.steps.name, o.steps.model, v); err != nil {
+		return nil, err
+	}
+	p, err := o.planOf(w, config)
+	if err != nil {
+		return nil, fmt.Errorf("%v = %g: %w", o.steps, v, err)
+	}
+	return p, nil
 }
 
 // measureMerged measures the output of a plan without writing it.

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 // the commands of testscript there are
 //
 //	model NAME DIR            the golden model score/NAME of internal/golden
+//	sample PATH DIR           a folder of merge's testdata
 //	tokenizer FILE DIR        a tokenizer of token's testdata
 //	fresh DIR TOKENIZER [S]   a small model at random with this tokenizer, seed S
 //	sub FILE OLD NEW          replaces all of OLD in a file; there must be some
@@ -58,6 +59,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"model":     scripted(2, 2, copyModel),
+			"sample":    scripted(2, 2, copySample),
 			"tokenizer": scripted(2, 2, copyTokenizer),
 			"fresh":     scripted(2, 3, freshModel),
 			"sub":       scripted(3, 3, substitute),
@@ -91,6 +93,15 @@ func scripted(least, most int, f func(ts *testscript.TestScript, args []string) 
 
 func copyModel(ts *testscript.TestScript, args []string) error {
 	return os.CopyFS(ts.MkAbs(args[1]), os.DirFS(golden.Dir("score/"+args[0])))
+}
+
+func copySample(ts *testscript.TestScript, args []string) error {
+	return os.CopyFS(ts.MkAbs(args[1]), os.DirFS(filepath.Join(mergeTestdata(), filepath.FromSlash(args[0]))))
+}
+
+// mergeTestdata is beside internal/golden.
+func mergeTestdata() string {
+	return filepath.Join(golden.Dir("."), "..", "..", "..", "merge", "testdata")
 }
 
 // same compares files as cmp does, without printing what they hold.

@@ -56,6 +56,9 @@ var (
 	sub32   = armOp{0x6ea08400, "sub v%d.4s, v%d.4s, v%d.4s"}
 	umax    = armOp{0x6ea06400, "umax v%d.4s, v%d.4s, v%d.4s"}
 	ushr8   = armOp{0x6f380400, "ushr v%d.4s, v%d.4s, #8"}
+	ushr18  = armOp{0x6f2e0400, "ushr v%d.4s, v%d.4s, #18"}
+	ushr31  = armOp{0x6f210400, "ushr v%d.4s, v%d.4s, #31"}
+	umin    = armOp{0x6ea06c00, "umin v%d.4s, v%d.4s, v%d.4s"}
 	cmtst   = armOp{0x4ea08c00, "cmtst v%d.4s, v%d.4s, v%d.4s"}
 	cmlt0   = armOp{0x4ea0a800, "cmlt v%d.4s, v%d.4s, #0"}
 	cmhi    = armOp{0x6ea03400, "cmhi v%d.4s, v%d.4s, v%d.4s"}
@@ -71,6 +74,7 @@ var armOps = []armOp{
 	and, eor, add32, fcmeq, uzp2h, uzp1s, uzp2s, umull, umull2,
 	ushr16, shll16, shll162, uxtl, uxtl2,
 	fadd64, fromF16, toF16, toF162, sub32, umax, ushr8, cmtst, cmlt0, addv, cmhi, cmeq, tbl,
+	ushr18, ushr31, umin,
 }
 
 // word is the instruction on registers d, n and perhaps m.

@@ -77,6 +77,9 @@ var armKnown = map[string]uint32{
 	"addv s3, v18.4s":                  0x4eb1ba43,
 	"cmhi v3.4s, v18.4s, v29.4s":       0x6ebd3643,
 	"cmeq v3.4s, v18.4s, v29.4s":       0x6ebd8e43,
+	"ushr v3.4s, v18.4s, #18":          0x6f2e0643,
+	"ushr v3.4s, v18.4s, #31":          0x6f210643,
+	"umin v3.4s, v18.4s, v29.4s":       0x6ebd6e43,
 
 	"tbl v3.16b, { v18.16b }, v29.16b": 0x4e1d0243,
 }

@@ -115,7 +115,7 @@ func (isaNEON) result(t *text, reg, off int) { t.p("\tFMOVS F%d, ret+%d(FP)", re
 var neonOps = map[code]armOp{
 	opAdd: fadd, opSub: fsub, opMul: fmul, opDiv: fdiv, opFMA: fmla, opFNMA: fmls,
 	opAnd: and, opOr: orr, opPlus: add32,
-	opAbove: fcmgt, opAtLeast: fcmge, opEqual: fcmeq, opLarger: umax, opMinus: sub32,
+	opAbove: fcmgt, opAtLeast: fcmge, opEqual: fcmeq, opLarger: umax, opSmaller: umin, opMinus: sub32,
 }
 
 func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
@@ -130,6 +130,12 @@ func (s isaNEON) lanewise(t *text, o code, d int, a []int) {
 		t.arm(ushr16, d, a[0])
 	case opDown:
 		t.arm(ushr8, d, a[0])
+	case opBucket:
+		t.arm(ushr18, d, a[0])
+	case opSigns:
+		t.arm(cmlt0, d, a[0])
+	case opSign:
+		t.arm(ushr31, d, a[0])
 	case opSelect:
 		t.arm(orr, 29, a[2], a[2])
 		t.arm(bsl, 29, a[0], a[1])

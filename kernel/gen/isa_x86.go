@@ -12,8 +12,11 @@ var x86 = map[code]string{
 	opAdd: "VADDPS", opSub: "VSUBPS", opMul: "VMULPS", opDiv: "VDIVPS",
 	opMin: "VMINPS", opMax: "VMAXPS", opFMA: "VFMADD", opFNMA: "VFNMADD",
 	opAnd: "VANDPS", opOr: "VORPS", opPlus: "VPADDD",
-	opLarger: "VPMAXUD", opMinus: "VPSUBD",
+	opLarger: "VPMAXUD", opSmaller: "VPMINUD", opMinus: "VPSUBD",
 }
+
+// downs is by how much bits are moved down.
+var downs = map[code]int{opHigh: 16, opDown: 8, opBucket: 18, opSign: 31}
 
 // compares are predicates of VCMPPS that are false for NaN and quiet.
 var compares = map[code]int{opEqual: 0, opAtLeast: 29, opAbove: 30}
@@ -61,10 +64,10 @@ func (s amd64) lanewise(t *text, o code, d int, a []int) {
 		t.p("\tVSQRTPS %s%d, %s%d", r, a[0], r, d)
 	case opShift:
 		t.p("\tVPSLLD $23, %s%d, %s%d", r, a[0], r, d)
-	case opHigh:
-		t.p("\tVPSRLD $16, %s%d, %s%d", r, a[0], r, d)
-	case opDown:
-		t.p("\tVPSRLD $8, %s%d, %s%d", r, a[0], r, d)
+	case opHigh, opDown, opBucket, opSign:
+		t.p("\tVPSRLD $%d, %s%d, %s%d", downs[o], r, a[0], r, d)
+	case opSigns:
+		t.p("\tVPSRAD $31, %s%d, %s%d", r, a[0], r, d)
 	case opFMA, opFNMA:
 		s.fused(t, name, d, a)
 	default:

@@ -65,6 +65,10 @@ const (
 	opLarger   // the larger of a and b as integers without a sign
 	opMinus    // a − b as integers
 	opDown     // the bits of a moved down by 8
+	opBucket   // the bits of a moved down by 18
+	opSign     // the bits of a moved down by 31
+	opSigns    // all bits where the sign bit of a is set, else none: a mask
+	opSmaller  // the smaller of a and b as integers without a sign
 	opMask     // the mask that 16 bits at p+off say
 	opNegative // the upper bits of lanes, 16 bits to p+off
 )
@@ -277,6 +281,8 @@ func (k *kern) equal(a, b *val) *val        { return k.do(opEqual, a, b) }
 func (k *kern) pick(a, b, mask *val) *val   { return k.do(opSelect, a, b, mask) }
 func (k *kern) minus(a, b *val) *val        { return k.do(opMinus, a, b) }
 func (k *kern) down8(a *val) *val           { return k.do(opDown, a) }
+func (k *kern) larger(a, b *val) *val       { return k.do(opLarger, a, b) }
+func (k *kern) smaller(a, b *val) *val      { return k.do(opSmaller, a, b) }
 
 func (k *kern) memop(o code, p string, off int, a ...*val) *val {
 	if _, ok := k.gpr[p]; !ok {

@@ -25,20 +25,13 @@ var mergeKernels = []each{
 		compute: func(k *kern) { k.store("y", k.div(k.load("x"), k.arg("c"))) },
 	},
 	{
-		name: "keepAbove", doc: "y = x where |x| > c, else 0.",
-		out: []string{"y"}, in: []string{"x"}, rest: float("c"),
+		name: "keepKeys", doc: "y = x where the bits of |x| are more than c, −1 or more, and less than d, else 0.",
+		out: []string{"y"}, in: []string{"x"}, rest: params("uint32", "c", "d"),
 		compute: func(k *kern) {
 			x := k.load("x")
-			k.store("y", k.and(x, k.above(k.and(x, k.bits(magnitude)), k.arg("c"))))
-		},
-	},
-	{
-		name: "keepWithin", doc: "y = x where c < |x| ≤ d, else 0.",
-		out: []string{"y"}, in: []string{"x"}, rest: float("c", "d"),
-		compute: func(k *kern) {
-			x := k.load("x")
-			a := k.and(x, k.bits(magnitude))
-			k.store("y", k.within(k.and(x, k.above(a, k.arg("c"))), a, k.arg("d")))
+			b := k.and(x, k.bits(magnitude))
+			inside := k.and(k.minus(k.arg("c"), b), k.minus(b, k.arg("d")))
+			k.store("y", k.and(x, k.do(opSigns, inside)))
 		},
 	},
 	{
@@ -47,20 +40,30 @@ var mergeKernels = []each{
 		compute: vote,
 	},
 	{
-		name: "elect", doc: "y = plus where sum ≥ 0, else minus.",
+		name: "elect", doc: "y = plus where sum ≥ 0, else minus; sum where it is NaN.",
 		out: []string{"y"}, in: []string{"sum", "plus", "minus"},
 		compute: func(k *kern) {
-			k.store("y", elected(k, k.atLeast(k.load("sum"), k.number(0)), "plus", "minus"))
+			sum := k.load("sum")
+			y := elected(k, k.atLeast(sum, k.number(0)), "plus", "minus")
+			k.store("y", k.ifNaN(sum, y, sum))
 		},
 	},
 	{
-		name: "electMean", doc: "y = plus/wplus where sum ≥ 0, else minus/wminus; divided by 1 instead of 0.",
-		out: []string{"y"}, in: []string{"sum", "plus", "minus", "wplus", "wminus"},
+		name: "electMean",
+		doc:  "y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.",
+		out:  []string{"y"}, in: []string{"sum", "plus", "minus", "wplus", "wminus"},
 		compute: func(k *kern) {
-			positive := k.atLeast(k.load("sum"), k.number(0))
+			sum := k.load("sum")
+			positive := k.atLeast(sum, k.number(0))
 			x, w := elected(k, positive, "plus", "minus"), elected(k, positive, "wplus", "wminus")
-			k.store("y", k.div(x, k.pick(k.number(1), w, k.equal(w, k.number(0)))))
+			y := k.div(x, k.pick(k.number(1), w, k.equal(w, k.number(0))))
+			k.store("y", k.ifNaN(sum, y, sum))
 		},
+	},
+	{
+		name: "bucket", doc: "The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.",
+		both: []string{"w"}, in: []string{"x"}, rest: params("uint32", "c"),
+		compute: bucket,
 	},
 	{
 		name: "widenF16", doc: "y = x.", out: []string{"y"}, in: []string{"x"}, words: []string{"x"},
@@ -71,6 +74,14 @@ var mergeKernels = []each{
 		out: []string{"y"}, in: []string{"x"}, words: []string{"y"},
 		compute: func(k *kern) { k.toF16("y", k.load("x")) },
 	},
+}
+
+// bucket has 32 buckets in every power of two, 256 in all.
+func bucket(k *kern) {
+	c := k.arg("c")
+	b := k.minus(k.larger(k.and(k.load("x"), k.bits(magnitude)), c), c)
+	b = k.do(opBucket, k.smaller(b, k.bits(1<<26-1)))
+	k.store("w", k.or(k.and(k.load("w"), k.bits(1<<32-1<<8)), b))
 }
 
 func vote(k *kern) {
@@ -100,6 +111,24 @@ var mergeFolds = []definition{
 	lanes64("sumAbs64", "Adds |x| to 16 lanes in float64.", []string{"x"},
 		func(k *kern, x []*val, lo, hi *val) { k.add64(k.and(x[0], k.bits(magnitude)), lo, hi) }),
 	{
+		name: "sumAbs64Bits", doc: "Adds |x| to 16 lanes in float64, and to the next 16 where the bits in order are set.",
+		params: join(params("*float64", "lanes"), ptrs("x"), params("int", "n"), params("*uint64", "bits")),
+		body: func(k *kern) {
+			var sums []*val
+			for i := range 4 {
+				sums = append(sums, k.hold(k.loadAt("lanes", 64*i)))
+			}
+			k.loop("n", func() {
+				x := k.and(k.load("x"), k.bits(magnitude))
+				k.add64(x, sums[0], sums[1])
+				k.add64(k.and(x, k.mask("bits")), sums[2], sums[3])
+			})
+			for i, s := range sums {
+				k.storeAt("lanes", 64*i, s)
+			}
+		},
+	},
+	{
 		name: "largest", doc: "The largest bits of |x| in 16 lanes, those that lanes has included.",
 		params: join(params("*uint32", "lanes"), ptrs("x"), params("int", "n")),
 		body: func(k *kern) {
@@ -121,6 +150,26 @@ var mergeFolds = []definition{
 		body: func(k *kern) {
 			k.loop("n", func() { k.negative("bits", k.minus(k.down8(k.load("w")), k.arg("c"))) })
 		},
+	},
+	{
+		name: "countBelow", doc: "Adds to 16 lanes how many of the bits of |x| are less than c ≤ 2^31.",
+		params: join(params("*uint32", "lanes"), ptrs("x"), params("int", "n"), params("uint32", "c")),
+		body: func(k *kern) {
+			count := k.hold(k.loadAt("lanes", 0))
+			k.loop("n", func() {
+				d := k.minus(k.and(k.load("x"), k.bits(magnitude)), k.arg("c"))
+				k.to(count, opPlus, count, k.do(opSign, d))
+			})
+			k.storeAt("lanes", 0, count)
+		},
+	},
+	{
+		name: "sieve", only: "AVX512",
+		doc: "Bits of n words, n a multiple of 32: kept, whether the highest byte is less than the lower byte of\n" +
+			"bound[b], where b is the lowest byte; open, whether it is not, nor more than the upper byte.",
+		params: join(params("*uint64", "kept", "open"), params("*uint32", "w"), params("int", "n"),
+			params("*uint16", "bound")),
+		body: sieve,
 	},
 	{
 		name: "collect",

@@ -18,14 +18,6 @@ const largestKey = 1<<31 - 1
 // value is the number x ≥ 0 of a key.
 func value(key uint32) float32 { return math.Float32frombits(key) }
 
-// below is the largest number below that of a key; −1 for that of zero.
-func below(key uint32) float32 {
-	if key == 0 {
-		return -1
-	}
-	return value(key - 1)
-}
-
 // words is scratch memory as 32-bit words.
 func words(x []float32) []uint32 {
 	if len(x) == 0 {

@@ -266,7 +266,6 @@ func (j *sceJob) write(c *Chunk, lo, hi int) {
 // elect is y = Σ q_i·Δ_i / Σ q_i of the majority.
 func (j *sceJob) elect(y []float32, v kernel.Votes) {
 	j.p.Level.Elect(y, v, true)
-	keepNaN(j.p.Level, y, v.Sum)
 }
 
 // atLeast is x[i] = max(x[i], c).

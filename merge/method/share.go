@@ -138,13 +138,15 @@ func (s *share) measure(l kernel.Level, c *Chunk, d, scratch []float32, at func(
 	if !s.rescale {
 		return
 	}
-	var v view
-	if s.window != nil {
-		v = s.window.view(c.Index, len(d), at)
+	var t sums
+	if s.window == nil {
+		t.all, t.kept = l.SumAbs64Bits(d, s.bits(c.Index, 0))
+	} else {
+		t.all = l.SumAbs64(d)
+		s.window.view(c.Index, len(d), at).keep(l, d, 0)
+		t.kept = l.SumAbs64(d)
 	}
-	all := l.SumAbs64(d)
-	s.keep(l, d, c, 0, v)
-	s.sums[c.Index] = sums{all, l.SumAbs64(d)}
+	s.sums[c.Index] = t
 }
 
 // keep sets to 0 what does not stay of d, which begins with element lo of the chunk.

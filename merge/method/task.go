@@ -135,7 +135,7 @@ func (t taskRule) job(p Problem) (Job, error) {
 		lambda:    float32(p.Global.orElse("lambda", 1)),
 	}
 	if t.thin == byRank {
-		j.size = Rows(newPruner(p.Shape, 0, 0).size())
+		j.size = Rows(slabOf(p.Shape).size())
 	}
 	rescale := p.Global.orElse("rescale", t.rescale) != 0
 	var faults []error
@@ -317,7 +317,6 @@ func (j *taskJob) write(c *Chunk, lo, hi int, views []view) {
 	switch {
 	case j.rule.consensus:
 		l.Elect(y, v, j.normalize)
-		keepNaN(l, y, v.Sum)
 	case j.normalize:
 		l.Divide(y, y, j.divisor)
 	}
@@ -333,17 +332,5 @@ func newVotes(x []float32, n int) kernel.Votes {
 	return kernel.Votes{
 		Sum: x[:n], Plus: x[block:][:n], Minus: x[2*block:][:n],
 		WPlus: x[3*block:][:n], WMinus: x[4*block:][:n],
-	}
-}
-
-// keepNaN makes y NaN where a sum of votes is, which is not among those elected.
-func keepNaN(l kernel.Level, y, sum []float32) {
-	if x := l.Largest(sum); x == x {
-		return
-	}
-	for i, v := range sum {
-		if v != v {
-			y[i] = v
-		}
 	}
 }

@@ -96,38 +96,16 @@ func (c cut) in(chunk, n int, k uint32, at func(i int) float32) int {
 
 // keep sets to 0 what does not stay of d, which begins with element lo of the chunk.
 func (v view) keep(l kernel.Level, d []float32, lo int) {
-	if x := l.Largest(d); x != x {
-		v.keepKeys(d, lo)
-		return
-	}
-	at := min(max(v.lowEnd-lo, 0), len(d))
-	if v.high == largestKey {
-		l.KeepAbove(d[:at], d[:at], below(v.low))
-		l.KeepAbove(d[at:], d[at:], value(v.low))
-		return
-	}
-	to := min(max(v.highEnd-lo, 0), len(d))
+	low, high := min(max(v.lowEnd-lo, 0), len(d)), min(max(v.highEnd-lo, 0), len(d))
 	for from := 0; from < len(d); {
-		a, b, end := value(v.low), below(v.high), len(d)
-		if from < at {
-			a, end = below(v.low), at
+		to, first, end := len(d), v.low+1, v.high
+		if from < low {
+			to, first = low, v.low
 		}
-		if from < to {
-			b, end = value(v.high), min(end, to)
+		if from < high {
+			to, end = min(to, high), v.high+1
 		}
-		l.KeepWithin(d[from:end], d[from:end], a, b)
-		from = end
-	}
-}
-
-// keepKeys is keep where a NaN or an infinity is among the elements.
-func (v view) keepKeys(d []float32, lo int) {
-	for i, x := range d {
-		k := key(x)
-		low := k > v.low || k == v.low && lo+i < v.lowEnd
-		high := k < v.high || k == v.high && lo+i < v.highEnd
-		if !low || !high {
-			d[i] = 0
-		}
+		l.KeepKeys(d[from:to], d[from:to], first, end)
+		from = to
 	}
 }
