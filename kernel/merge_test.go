@@ -516,7 +516,8 @@ func testCountBelow(t *testing.T, l Level) {
 	b := newBench(t, l)
 	b.eachLength(func(n int) {
 		x := b.odd(n)
-		for _, c := range []uint32{0, 1, math.Float32bits(0.5), math.Float32bits(1) + 1, infinity, magnitude, 1 << 31} {
+		half, one := math.Float32bits(0.5), math.Float32bits(1)
+		for _, c := range []uint32{0, 1, half, one + 1, infinity, magnitude, 1 << 31} {
 			want := 0
 			for _, v := range x {
 				if math.Float32bits(v)&magnitude < c {

@@ -738,7 +738,7 @@ func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 	electMeanAVX512(y, sum, plus, minus, wplus, wminus, n)
 }
 
-// atBucket: The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.
+// atBucket: The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.
 func atBucket(l Level, w, x *float32, n int, c uint32) {
 	if l == AVX2 {
 		bucketAVX2(w, x, n, c)

@@ -556,7 +556,7 @@ func eachElectMean(l Level, y, sum, plus, minus, wplus, wminus []float32) {
 	copy(y, t[0][:])
 }
 
-// eachBucket: The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.
+// eachBucket: The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.
 func eachBucket(l Level, w, x []float32, c uint32) {
 	x = x[:len(w)]
 	for len(w) >= lanes {

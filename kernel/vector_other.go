@@ -198,7 +198,7 @@ func atElect(l Level, y, sum, plus, minus *float32, n int) {
 func atElectMean(l Level, y, sum, plus, minus, wplus, wminus *float32, n int) {
 }
 
-// atBucket: The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.
+// atBucket: The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.
 func atBucket(l Level, w, x *float32, n int, c uint32) {
 }
 

@@ -257,7 +257,7 @@ func infer(models []*Model) (a *architecture, prefixes []string) {
 		a.before = append(a.before, w)
 	}
 	for i := range a.before {
-		if w := &a.before[i]; w.optional && isHead(w.name) {
+		if w := &a.before[i]; isHead(w.name) {
 			w.tied = embedding
 		}
 	}

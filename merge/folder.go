@@ -133,17 +133,15 @@ func (f *Folder) mine() error {
 	if err != nil {
 		return fault.Machinef("merge: %w", err)
 	}
+	has := map[string]bool{}
 	other := ""
 	for _, e := range es {
-		switch e.Name() {
-		case journalName, ManifestName:
-			return nil
-		case lockName:
-		default:
+		if has[e.Name()] = true; e.Name() != lockName {
 			other = e.Name()
 		}
 	}
-	if other != "" {
+	// An output that is complete has the manifest, but not the lock.
+	if other != "" && !has[journalName] && !(has[ManifestName] && has[lockName]) {
 		return fault.Statef("merge: %s: it has %s, but nothing of a merge: it is not emptied; "+
 			"move it away, or choose another output", f.part, other)
 	}
@@ -443,14 +441,17 @@ func (f *Folder) rename() error {
 	if err := f.shut(); err != nil {
 		return err
 	}
-	for _, n := range []string{identityName, journalName, lockName} {
-		err := os.Remove(filepath.Join(f.part, n))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	disk := blob.OS{}
+	for _, n := range []string{identityName, journalName} {
+		if err := disk.Remove(filepath.Join(f.part, n)); err != nil {
 			return err
 		}
 	}
-	disk := blob.OS{}
 	if err := disk.SyncDir(f.part); err != nil {
+		return err
+	}
+	// Some systems have no file for the lock.
+	if err := disk.Remove(filepath.Join(f.part, lockName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := disk.Rename(f.part, f.out); err != nil {

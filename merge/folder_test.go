@@ -31,20 +31,26 @@ func TestFolderOfSomebody(t *testing.T) {
 	if err := os.WriteFile(file, []byte("dear"), 0o666); err != nil {
 		t.Fatal(err)
 	}
+	done := filepath.Join(dir, "done.part") // the complete output of another merge
+	for _, name := range []string{"config.json", ManifestName} {
+		if err := errors.Join(os.MkdirAll(done, 0o777), os.WriteFile(filepath.Join(done, name), []byte("dear"), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Symlink(mine, filepath.Join(dir, "y.part")); err != nil {
 		t.Skip(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "z.part"), []byte("dear"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"x", "y", "z"} {
+	for _, name := range []string{"x", "y", "z", "done"} {
 		for _, resume := range []bool{false, true} {
 			if _, err := NewFolder(filepath.Join(dir, name), layout, p.Tensors, nil, resume); !errors.Is(err, fault.State) {
 				t.Errorf("%s: got %v, want an error of kind state", name, err)
 			}
 		}
 	}
-	for _, name := range []string{file, filepath.Join(dir, "z.part")} {
+	for _, name := range []string{file, filepath.Join(dir, "z.part"), filepath.Join(done, "config.json")} {
 		if b, err := os.ReadFile(name); err != nil || string(b) != "dear" {
 			t.Errorf("%s: got %q, %v", name, b, err)
 		}
@@ -59,7 +65,7 @@ func TestFolderEmptied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, left := range [][]string{{}, {lockName}, {lockName, journalName, "model.safetensors"}, {ManifestName, "config.json"}} {
+	for _, left := range [][]string{{}, {lockName}, {lockName, journalName, "model.safetensors"}, {lockName, ManifestName, "config.json"}} {
 		out := filepath.Join(t.TempDir(), "out")
 		if err := os.Mkdir(Part(out), 0o777); err != nil {
 			t.Fatal(err)

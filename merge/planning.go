@@ -287,6 +287,9 @@ func (pl *planner) ranges() bool {
 		if !ok {
 			pl.bad.add("", pl.lines[i], fault.Dataf("model %s: config.json: want a number of layers at %s",
 				m.Name, pl.arch.layersKey))
+		} else if have := len(m.Tensors()); n > have {
+			pl.bad.add("", pl.lines[i], fault.Dataf("model %s: config.json: %s: got %d layers, but the files have %d tensors",
+				m.Name, pl.arch.layersKey, n, have))
 		}
 		pl.layers = append(pl.layers, n)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"pleach/internal/fault"
@@ -282,5 +283,10 @@ func (r *runner) warn(tensor int, list []string) {
 	}
 }
 
-// fail names the tensor of an error.
-func (t *Tensor) fail(err error) error { return fmt.Errorf("merge: tensor %s: %w", t.Name, err) }
+// fail names the tensor of an error, unless that does so itself.
+func (t *Tensor) fail(err error) error {
+	if s := err.Error(); strings.HasPrefix(s, "merge: ") && strings.Contains(s, t.Name) {
+		return err
+	}
+	return fmt.Errorf("merge: tensor %s: %w", t.Name, err)
+}

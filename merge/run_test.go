@@ -591,3 +591,29 @@ func TestCopyMemory(t *testing.T) {
 		t.Errorf("blocks of %d elements take %d bytes, want at most %d", r.block, got, most)
 	}
 }
+
+// TestReadingMemory: what is not read as it is stored takes buffers.
+func TestReadingMemory(t *testing.T) {
+	p := testPlan(t)
+	if got := p.reading(3); got < 3*8<<16 {
+		t.Errorf("with an embedding that is cut: got %d bytes", got)
+	}
+	p.Tensors = p.Tensors[1:]
+	if got := p.reading(3); got != 0 {
+		t.Errorf("with tensors as they are stored: got %d bytes", got)
+	}
+}
+
+// TestFail: an error names its tensor once.
+func TestFail(t *testing.T) {
+	x := &Tensor{Name: "a.weight"}
+	for err, want := range map[string]string{
+		"merge: linear of \"a.weight\": no sum": "merge: linear of \"a.weight\": no sum",
+		"model m: tensor a.weight: NaN":         "merge: tensor a.weight: model m: tensor a.weight: NaN",
+		"got 3":                                 "merge: tensor a.weight: got 3",
+	} {
+		if got := x.fail(errors.New(err)).Error(); got != want {
+			t.Errorf("%s: got %s, want %s", err, got, want)
+		}
+	}
+}

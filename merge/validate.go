@@ -6,6 +6,7 @@ package merge
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -257,35 +258,26 @@ func (pl *planner) told(t *Tensor, msg string) bool {
 
 // dropped lists the tensors of inputs that the architecture does not name.
 func (pl *planner) dropped() {
+	known := pl.known()
 	drop := map[string]bool{}
 	for i, m := range pl.p.Models {
-		known := pl.known(pl.layers[i])
 		for _, t := range m.Weights.Tensors() {
-			if !known[t.Name] && !drop[t.Name] {
+			template, _, layer, _ := splitLayer(t.Name)
+			if (!known[template] || layer >= pl.layers[i]) && !known[t.Name] {
 				drop[t.Name] = true
-				pl.p.Dropped = append(pl.p.Dropped, t.Name)
 			}
 		}
 	}
-	slices.Sort(pl.p.Dropped)
+	pl.p.Dropped = slices.Sorted(maps.Keys(drop))
 }
 
-// known are all names that a model of so many layers may have.
-func (pl *planner) known(layers int) map[string]bool {
+// known are all names that the architecture has, with a star for the layer.
+func (pl *planner) known() map[string]bool {
 	names := map[string]bool{}
-	for _, list := range [][]weight{pl.arch.before, pl.arch.layer, pl.arch.after} {
-		for i := range list {
-			w := &list[i]
-			n := 1
-			if w.layered() {
-				n = layers
-			}
-			for k := range n {
-				names[at(w.name, k)] = true
-				for _, alias := range w.aliases {
-					names[at(alias, k)] = true
-				}
-			}
+	for _, w := range slices.Concat(pl.arch.before, pl.arch.layer, pl.arch.after) {
+		names[w.name] = true
+		for _, alias := range w.aliases {
+			names[alias] = true
 		}
 	}
 	return names

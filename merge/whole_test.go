@@ -176,6 +176,9 @@ func TestTie(t *testing.T) {
 		{"GemmaForCausalLM", nil, true, 0, false},
 		{"GemmaForCausalLM", nil, false, 1, true},
 		{"GemmaForCausalLM", false, false, 1, false},
+		{"Unheard", nil, true, 1, false},
+		{"Unheard", true, true, 0, false},
+		{"Unheard", true, false, 1, true},
 	} {
 		config := map[string]any{"architectures": []string{tt.class}}
 		if tt.ties != nil {
@@ -256,5 +259,15 @@ func TestChatWithoutTokenizer(t *testing.T) {
 	}
 	if len(files) != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "no tokenizer") {
 		t.Errorf("got %d files, warnings %q", len(files), p.Warnings)
+	}
+}
+
+// TestManyLayers: a damaged config.json does not make a plan of a million layers.
+func TestManyLayers(t *testing.T) {
+	w := newWorld(t, map[string]*tiny{"a": tinyLlama(1).change(map[string]any{"num_hidden_layers": 1<<20 - 1}, nil)})
+	_, err := w.realPlan(t, "merge_method: passthrough\nmodels: [{model: a}]\n")
+	const want = "merge: c.yml:2: model a: config.json: num_hidden_layers: got 1048575 layers, but the files have 12 tensors"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -139,7 +139,11 @@ func (o *merging) flags(c *cobra.Command) {
 // what is not to be had.
 func mergekitFlags(c *cobra.Command) {
 	f := c.Flags()
-	for _, name := range []string{"clone-tensors", "async-write", "lazy-unpickle", "safe-serialization"} {
+	for _, name := range []string{
+		"clone-tensors", "async-write", "lazy-unpickle", "safe-serialization",
+		"no-clone-tensors", "no-async-write", "no-lazy-unpickle", "no-allow-crimes",
+		"no-copy-tokenizer", "no-write-model-card",
+	} {
 		f.Bool(name, false, "")
 		f.Lookup(name).Hidden = true
 	}
@@ -171,6 +175,7 @@ const onCPU = "merging is bound by the disk, and runs on the processor"
 func (o *merging) check(c *cobra.Command) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, errUsage(c, format, args...)) }
+	o.negate(c)
 	for name, why := range refusedFlags {
 		if c.Flags().Changed(name) {
 			bad("--%s: %s", name, why)
@@ -213,6 +218,17 @@ func (o *merging) check(c *cobra.Command) error {
 	o.limits.Threads, o.limits.Level = o.threads, o.level
 	o.options.Find = o.find
 	return errors.Join(errs...)
+}
+
+// negate follows the flags that begin with no, as mergekit spells them.
+func (o *merging) negate(c *cobra.Command) {
+	for name, to := range map[string]*bool{
+		"no-copy-tokenizer": &o.tokenizer, "no-write-model-card": &o.card, "no-allow-crimes": &o.options.Crimes,
+	} {
+		if no, err := c.Flags().GetBool(name); err == nil && no {
+			*to = false
+		}
+	}
 }
 
 // shardSize reads a size as mergekit does: 5B is 5·10⁹ bytes.
@@ -287,6 +303,9 @@ func (o *merging) run(c *cobra.Command) error {
 
 // write merges into OUT.
 func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
+	if err := o.vacant(); err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := p.Fits(o.limits); err != nil {
 		return err
@@ -332,6 +351,14 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	warnings(w, p.Warnings[known:])
 	show.say("%s: %d tensors, %v from %v in %v", o.out, len(p.Tensors), unit.Bytes(written).Rounded(),
 		unit.Bytes(read).Rounded(), took.Round(time.Millisecond))
+	return nil
+}
+
+// vacant refuses to work for an output that is there, before anything is read.
+func (o *merging) vacant() error {
+	if _, err := os.Lstat(filepath.Clean(o.out)); err == nil {
+		return fault.Statef("merge: %s: it is there already, and is not replaced", o.out)
+	}
 	return nil
 }
 

@@ -83,8 +83,8 @@ type swept struct {
 
 // runSweep measures the merge at all values, and writes the curve into OUT.
 func (o *merging) runSweep(c *cobra.Command) error {
-	if _, err := os.Lstat(o.out); err == nil {
-		return fault.Statef("merge: %s: it is there already, and is not replaced", o.out)
+	if err := o.vacant(); err != nil {
+		return err
 	}
 	text, err := os.ReadFile(o.config)
 	if err != nil {

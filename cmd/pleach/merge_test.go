@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"pleach/blob"
 	"pleach/half"
 	"pleach/merge"
@@ -150,6 +152,32 @@ func sameFiles(t testing.TB, got, want map[string][]byte) {
 	for name := range got {
 		if _, ok := want[name]; !ok {
 			t.Errorf("%s: is too many", name)
+		}
+	}
+}
+
+// TestMergeNegated: what mergekit calls --no-copy-tokenizer is --copy-tokenizer=false.
+func TestMergeNegated(t *testing.T) {
+	for _, tt := range []struct {
+		args              []string
+		tokenizer, crimes bool
+	}{
+		{nil, true, false},
+		{[]string{"--copy-tokenizer", "--allow-crimes"}, true, true},
+		{[]string{"--no-copy-tokenizer", "--allow-crimes", "--no-lazy-unpickle"}, false, true},
+		{[]string{"--copy-tokenizer=false", "--allow-crimes", "--no-allow-crimes"}, false, false},
+	} {
+		var o merging
+		c := &cobra.Command{}
+		o.flags(c)
+		if err := c.ParseFlags(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.check(c); err != nil {
+			t.Fatal(err)
+		}
+		if o.tokenizer != tt.tokenizer || o.options.Crimes != tt.crimes || !o.card {
+			t.Errorf("%q: got %t, %t, card %t", tt.args, o.tokenizer, o.options.Crimes, o.card)
 		}
 	}
 }

@@ -49,8 +49,9 @@ var mergeKernels = []each{
 		},
 	},
 	{
-		name: "electMean", doc: "y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.",
-		out: []string{"y"}, in: []string{"sum", "plus", "minus", "wplus", "wminus"},
+		name: "electMean",
+		doc:  "y = plus/wplus where sum ≥ 0, else minus/wminus, not divided by 0; sum where it is NaN.",
+		out:  []string{"y"}, in: []string{"sum", "plus", "minus", "wplus", "wminus"},
 		compute: func(k *kern) {
 			sum := k.load("sum")
 			positive := k.atLeast(sum, k.number(0))
@@ -60,7 +61,7 @@ var mergeKernels = []each{
 		},
 	},
 	{
-		name: "bucket", doc: "The lowest 8 bits of w become the bits of |x| less c, not below 0, moved down by 18, up to 255.",
+		name: "bucket", doc: "The lowest byte of w becomes the bits of |x| less c, at least 0, moved down by 18, at most 255.",
 		both: []string{"w"}, in: []string{"x"}, rest: params("uint32", "c"),
 		compute: bucket,
 	},

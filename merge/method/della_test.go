@@ -113,7 +113,9 @@ func TestDellaBorders(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, m := range []int{1, 2, 63, 64, 65, 700, 1000, 5000} {
 		for name, x := range magnitudesOf(r, m) {
-			for _, p := range [][2]float64{{0.5, 0.15}, {0.5, -0.49}, {0.3, 0}, {1 - 1e-9, 5e-10}, {1e-8, 1e-9}, {0.9999999, 9e-8}} {
+			for _, p := range [][2]float64{
+				{0.5, 0.15}, {0.5, -0.49}, {0.3, 0}, {1 - 1e-9, 5e-10}, {1e-8, 1e-9}, {0.9999999, 9e-8},
+			} {
 				q := newPruner([]int{1, m}, p[0], p[1])
 				w, want := make([]uint32, m), make([]uint64, (m+63)/64)
 				for i, rank := range plainRanks(x) {
@@ -153,7 +155,9 @@ func TestDellaLong(t *testing.T) {
 		"constant": fill(m, func(int) float32 { return 0.25 }),
 		"close":    fill(m, func(int) float32 { return 1 + float32(r.IntN(1<<12))*0x1p-22 }),
 		"spread":   fill(m, func(i int) float32 { return float32(math.Ldexp(1+r.Float64(), -i%120)) }),
-		"outlier":  fill(m, func(i int) float32 { return float32(r.NormFloat64() * math.Pow(1e30, float64(i/(m-1)))) }),
+		"outlier": fill(m, func(i int) float32 {
+			return float32(r.NormFloat64() * math.Pow(1e30, float64(i/(m-1))))
+		}),
 		"not finite": fill(m, func(i int) float32 {
 			return []float32{float32(r.NormFloat64()), nan, inf, -inf}[max(0, r.IntN(99)-95)]
 		}),
