@@ -61,7 +61,7 @@ parameters:
 
 // mergedScores measures the merged model once, as the others were.
 func (q *quickstart) mergedScores(ctx context.Context) (row tableRow, err error) {
-	row.Label = "base and continued merged"
+	row.Label = "base + continued merged"
 	file := filepath.Join(q.out, mergeScores)
 	if b, err := os.ReadFile(file); err == nil && json.Unmarshal(b, &row.Score) == nil {
 		return row, nil
