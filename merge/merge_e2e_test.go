@@ -78,12 +78,24 @@ func TestAlike(t *testing.T) {
 		"new keys": {object{
 			"rope_parameters": object{"rope_theta": 1e4, "rope_type": "default"}, "rms_norm_eps": 0.00001,
 		}, nil},
-		"others":     {object{"vocab_size": 7, "max_position_embeddings": 9, "hidden_act": "silu"}, nil},
-		"theta":      {object{"rope_theta": 500000}, []string{"rope_theta 500000, but 10000 in a"}},
-		"new theta":  {object{"rope_parameters": object{"rope_theta": 5e5}}, []string{"rope_theta 500000, but 10000 in a"}},
-		"old type":   {object{"rope_scaling": object{"type": "linear", "factor": 2}}, []string{"rope_type linear, but default in a"}},
-		"new type":   {object{"rope_scaling": object{"rope_type": "llama3"}}, []string{"rope_type llama3, but default in a"}},
-		"heads, eps": {object{"num_attention_heads": 2, "rms_norm_eps": 1e-6}, []string{"num_attention_heads 2, but 4 in a", "rms_norm_eps 0.000001, but 0.00001 in a"}},
+		"others": {object{"vocab_size": 7, "max_position_embeddings": 9, "hidden_act": "silu"}, nil},
+		"theta":  {object{"rope_theta": 500000}, []string{"rope_theta 500000, but 10000 in a"}},
+		"new theta": {
+			object{"rope_parameters": object{"rope_theta": 5e5}},
+			[]string{"rope_theta 500000, but 10000 in a"},
+		},
+		"old type": {
+			object{"rope_scaling": object{"type": "linear", "factor": 2}},
+			[]string{"rope_type linear, but default in a"},
+		},
+		"new type": {
+			object{"rope_scaling": object{"rope_type": "llama3"}},
+			[]string{"rope_type llama3, but default in a"},
+		},
+		"heads, eps": {
+			object{"num_attention_heads": 2, "rms_norm_eps": 1e-6},
+			[]string{"num_attention_heads 2, but 4 in a", "rms_norm_eps 0.000001, but 0.00001 in a"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]*tiny{"a": tinyLlama(1).change(old, nil), "b": tinyLlama(1).change(c.config, nil)})

@@ -438,7 +438,7 @@ func TestNonFinite(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = p.Run(t.Context(), NewMemory(p), p.small(2, 8<<20), nil)
-	if want := "merge: tensor b: model model1: tensor b: element 17 of shape [299] is NaN"; !errors.Is(err, fault.Data) ||
+	if want := "merge: tensor b: model model1: element 17 of shape [299] is NaN"; !errors.Is(err, fault.Data) ||
 		!strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

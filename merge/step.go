@@ -262,7 +262,11 @@ func (s *step) widen(w *worker, i, at int, x []float32, b []byte) error {
 		return err
 	}
 	if !s.found[i] && !s.r.plan.Options.NonFinite {
-		if err := finite(s.r.level, x, at, s.t.Shape, "model "+v.model+": tensor "+v.input.Name); err != nil {
+		what := "model " + v.model
+		if v.input.Name != s.t.Name {
+			what += ": tensor " + v.input.Name
+		}
+		if err := finite(s.r.level, x, at, s.t.Shape, what); err != nil {
 			return err
 		}
 	}

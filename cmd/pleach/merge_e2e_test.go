@@ -98,7 +98,9 @@ func TestMergedFiles(t *testing.T) {
 	dir := filepath.Join(mergeTestdata(), "logits")
 	for name, donor := range map[string]string{"slerp-bf16": "a-bf16", "ties-f32": "base-f32", "stack-f32": "a-f32"} {
 		out := mergedIn(t, dir, filepath.Join(dir, "cases", name, "config.yml"))
-		for _, file := range []string{"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json"} {
+		for _, file := range []string{
+			"tokenizer.json", "tokenizer_config.json", "chat_template.jinja", "generation_config.json",
+		} {
 			got, err := os.ReadFile(filepath.Join(out, file))
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -47,7 +47,7 @@ func TestCandidates(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	speeds := []float64{1e9, 3e9, 1e10, 3e10, 1e11, 1e12, 1e13}
+	speeds := []float64{1.2e9, 3e9, 1e10, 3e10, 1e11, 1e12, 1e13}
 	minutes := []float64{0.5, 1, 5, 20, 60}
 	// work is what must not fall when a machine gets faster or has more time.
 	work := func(s sizing) float64 {

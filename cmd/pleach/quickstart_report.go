@@ -130,7 +130,7 @@ func printMeaning(w io.Writer, rows []tableRow) {
 	fmt.Fprintf(w, "Forgetting: the perplexity on general text %s.\n", says(change(1, corpus.General)))
 	fmt.Fprintf(w, "With 10 %% replay it %s there, and %s on the domain.\n",
 		says(change(2, corpus.General)), says(change(2, corpus.Domain)))
-	fmt.Fprintf(w, "Base and continued merged, without training: it %s there, and %s on the domain.\n",
+	fmt.Fprintf(w, "With base and continued merged, which needs no training, it %s there, and %s on the domain.\n",
 		says(change(3, corpus.General)), says(change(3, corpus.Domain)))
 }
 
