@@ -57,7 +57,9 @@ type Tensor struct {
 	Embed   bool // rows are tokens
 	// Tied is the tensor of the output that this one is as well where models tie
 	// them, empty for none.
-	Tied     string
+	Tied string
+	// DrawAs is the tensor whose random numbers this one has, empty for its own.
+	DrawAs   string
 	Optional bool
 	// Copy says that elements are no floats: they are copied from the first input,
 	// and all inputs must have the same.

@@ -4,6 +4,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,7 @@ func (r *runner) run(workers int) error {
 // problem is a tensor as its method sees it.
 func (p *Plan) problem(t *Tensor, l kernel.Level) method.Problem {
 	q := method.Problem{
-		Name: t.Name, Shape: t.Shape, Base: t.Base, Global: t.Global, Seed: p.Options.Seed,
+		Name: cmp.Or(t.DrawAs, t.Name), Shape: t.Shape, Base: t.Base, Global: t.Global, Seed: p.Options.Seed,
 		Optional: t.Optional, Level: l,
 	}
 	for _, in := range t.Inputs {

@@ -16,12 +16,14 @@ import (
 // Tie decides about an lm_head that the configuration of the output says is the
 // embedding. If the merged two are equal, byte for byte, it is left out; else it is
 // written, tie_word_embeddings becomes false, and a warning says so. Both are merged
-// once more to know, which only models that store what they need not cost.
+// once more to know, which only models that store what they need not cost. Chance must
+// not come between them: they have the same random numbers.
 func (p *Plan) Tie(ctx context.Context, lim Limits) error {
 	head, embed := p.tied()
 	if head < 0 || p.Options.Compat {
 		return nil
 	}
+	p.Tensors[head].DrawAs = p.Tensors[embed].Name
 	q := *p
 	q.Tensors = []Tensor{p.Tensors[embed], p.Tensors[head]}
 	s := &sums{parts: [2]map[int64][32]byte{{}, {}}}

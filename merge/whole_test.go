@@ -193,7 +193,11 @@ func TestTie(t *testing.T) {
 				tieHead(t, dir)
 			}
 		}
-		p, err := w.realPlan(t, "merge_method: slerp\nbase_model: a\nmodels: [{model: b}]\nparameters: {t: 0.3}\n")
+		method := "merge_method: slerp\nparameters: {t: 0.3}\n"
+		if tt.heads == 0 { // chance must not come between them
+			method = "merge_method: dare_linear\nparameters: {weight: 1, density: 0.5}\n"
+		}
+		p, err := w.realPlan(t, method+"base_model: a\nmodels: [{model: b}]\n")
 		if err != nil {
 			t.Fatal(err)
 		}
