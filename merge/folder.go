@@ -74,7 +74,7 @@ func Part(out string) string { return filepath.Clean(out) + ".part" }
 func NewFolder(out string, layout *weights.Plan, tensors []Tensor, identity []byte, resume bool) (_ *Folder, err error) {
 	f := &Folder{out: filepath.Clean(out), part: Part(out), layout: layout, files: map[string]*file{}}
 	if _, err := os.Lstat(f.out); err == nil {
-		return nil, fault.Statef("merge: %s: %w; it is not replaced", out, fs.ErrExist)
+		return nil, fault.Statef("merge: %s: it is there already, and is not replaced", out)
 	}
 	f.place(tensors)
 	if err := f.mine(); err != nil {
