@@ -96,7 +96,7 @@ type runner struct {
 	block int // elements that a worker reads at a time, about
 	arena *arena
 	jobs  *budget // bytes that jobs hold
-	items chan func(w *worker) error
+	items chan func(w *worker)
 
 	mu    sync.Mutex
 	done  int64
@@ -108,15 +108,13 @@ type runner struct {
 const conductors = 3
 
 func (r *runner) run(workers int) error {
-	r.items = make(chan func(w *worker) error)
+	r.items = make(chan func(w *worker))
 	var work, conduct sync.WaitGroup
 	for range workers {
 		work.Go(func() {
 			w := &worker{level: r.level}
 			for do := range r.items {
-				if err := do(w); err != nil {
-					r.stop(err)
-				}
+				do(w)
 			}
 		})
 	}

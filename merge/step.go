@@ -113,12 +113,14 @@ func (s *step) each(n, size int, do func(w *worker, lo, hi int) error) error {
 
 func (s *step) send(g *sync.WaitGroup, lo, hi int, do func(w *worker, lo, hi int) error) error {
 	g.Add(1)
-	item := func(w *worker) error {
-		defer g.Done()
+	item := func(w *worker) {
+		defer g.Done() // after a failure is known: whoever waits looks at the context
 		if s.r.ctx.Err() != nil {
-			return nil
+			return
 		}
-		return do(w, lo, hi)
+		if err := do(w, lo, hi); err != nil {
+			s.r.stop(err)
+		}
 	}
 	select {
 	case s.r.items <- item:
