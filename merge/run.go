@@ -93,19 +93,20 @@ type runner struct {
 	ctx      context.Context
 	stop     context.CancelCauseFunc
 
-	block int // elements that a worker reads at a time, about
-	arena *arena
-	jobs  *budget // bytes that jobs hold
-	items chan func(w *worker)
+	places int // tensors in work at a time
+	block  int // elements that a worker reads at a time, about
+	arena  *arena
+	jobs   *budget // bytes that jobs hold
+	items  chan func(w *worker)
 
 	mu    sync.Mutex
 	done  int64
 	warns map[int][]string // by the index of the tensor
 }
 
-// conductors is how many tensors are in work at a time, so that the end of a pass
-// of one leaves nobody idle.
-const conductors = 3
+// conductors is how many tensors are in work at a time. Several leave nobody idle at
+// the end of a pass; one on few processors has more of its inputs in the cache.
+func conductors(threads int) int { return max(1, threads/2) }
 
 func (r *runner) run(workers int) error {
 	r.items = make(chan func(w *worker))
@@ -118,7 +119,7 @@ func (r *runner) run(workers int) error {
 			}
 		})
 	}
-	places := make(chan struct{}, conductors)
+	places := make(chan struct{}, r.places)
 	for i := range r.plan.Tensors {
 		if r.sink.Has(i) {
 			continue
@@ -166,12 +167,13 @@ func (r *runner) measure(lim Limits) error {
 	if err != nil {
 		return err
 	}
-	share := max(job, min(lim.Memory/8, conductors*job))
+	r.places = conductors(lim.Threads)
+	share := max(job, min(lim.Memory/8, int64(r.places)*job))
 	share = min(share, lim.Memory-need+job)
 	r.jobs = newBudget(share)
 	// More than the largest tensor and some small ones beside it would be new memory for
 	// no gain.
-	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(max(held+held/4, 256<<20)), int64(conductors*held))))
+	r.arena = newArena(int(min(lim.Memory-need+job-share, int64(max(held+held/4, 256<<20)), int64(r.places*held))))
 	return nil
 }
 
