@@ -99,15 +99,15 @@ def make(work):
             json.dump(config, f)
 
 
-def config_text(method):
+def config_text(method, work):
     count, base, per_model, top = METHODS[method]
     lines = [f"merge_method: {method}", "dtype: bfloat16"]
     names = ["base", "a", "b"][:count]
     if base:
-        lines.append(f"base_model: {base}")
+        lines.append(f"base_model: {os.path.join(work, base)}")
     lines.append("models:")
     for n in names:
-        lines.append(f"  - model: {n}")
+        lines.append(f"  - model: {os.path.join(work, n)}")
         if per_model and n != base:
             lines.append("    parameters:")
             lines += [f"      {k}: {v}" for k, v in per_model.items()]
@@ -166,10 +166,11 @@ def main():
     os.makedirs(o.work, exist_ok=True)
     make(o.work)
     pleach = os.path.abspath(o.pleach)
+    mergekit = os.path.abspath(o.mergekit)
     print("| method | inputs | floor s | pleach s | of the floor | peak MiB | user+sys s | mergekit s | faster | peak MiB |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for method in o.methods:
-        text, names = config_text(method)
+        text, names = config_text(method, os.path.abspath(o.work))
         config = os.path.join(o.work, "config.yml")
         with open(config, "w") as f:
             f.write(text)
@@ -186,7 +187,7 @@ def main():
                 if o.mergekit and i < o.mergekit_runs:
                     settle(o.work)
                     began = time.time()
-                    _, rss, cpu = timed([o.mergekit, config, "out", "--quiet"], o.work,
+                    _, rss, cpu = timed([mergekit, config, "out", "--quiet", "--no-write-model-card"], o.work,
                                         dict(os.environ, HF_HUB_OFFLINE="1"))
                     flush(os.path.join(o.work, "out"))
                     rows["mergekit"].append((time.time() - began, rss, cpu))
