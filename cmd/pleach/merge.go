@@ -289,7 +289,7 @@ func (o *merging) run(c *cobra.Command) error {
 	if o.dryRun {
 		return printed(p.Describe(c.OutOrStdout()))
 	}
-	if err := o.measuring().readable(c.Context(), c.ErrOrStderr()); err != nil {
+	if err := errors.Join(o.runnable(p), o.measuring().readable(c.Context(), c.ErrOrStderr())); err != nil {
 		return err
 	}
 	if err := o.write(c.Context(), c.ErrOrStderr(), p); err != nil {

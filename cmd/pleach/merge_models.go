@@ -18,6 +18,7 @@ import (
 	"pleach/data"
 	"pleach/internal/fault"
 	"pleach/merge"
+	"pleach/model"
 )
 
 // find is the folder of a model or adapter that a configuration names: a folder, the
@@ -64,6 +65,24 @@ func (o *measuring) readable(ctx context.Context, w io.Writer) error {
 				return fmt.Errorf("merge: --evaluate: %s: %w", name, err)
 			}
 			break
+		}
+	}
+	return nil
+}
+
+// runnable refuses to measure models that cannot be run, or not with windows of this
+// length, before they are merged and not after.
+func (o *merging) runnable(p *merge.Plan) error {
+	if len(o.texts) == 0 {
+		return nil
+	}
+	for _, m := range p.Models {
+		c, err := model.ParseConfig(m.Text)
+		if err != nil {
+			return fmt.Errorf("merge: --evaluate: model %s: %w", m.Name, err)
+		}
+		if o.sequence > c.MaxT {
+			return fault.Configf("merge: --sequence: got %d, model %s has %d positions", o.sequence, m.Name, c.MaxT)
 		}
 	}
 	return nil
