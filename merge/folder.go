@@ -389,6 +389,13 @@ func (f *Folder) Close() {
 	f.unlock()
 }
 
+// Discard gives the folder up for good, where no later attempt could go on with it.
+func (f *Folder) Discard() {
+	f.pending.Wait()
+	_ = f.shut()
+	_ = os.RemoveAll(f.part)
+}
+
 // shut closes the files.
 func (f *Folder) shut() error {
 	var errs []error

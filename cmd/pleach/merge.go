@@ -340,6 +340,9 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	left := f.Left()
 	what := fmt.Sprintf("merging %d tensors by %s", len(p.Tensors), p.Config.Method)
 	if err := p.Run(ctx, f, o.limits, func(done int64) { show.see(what, done, left) }); err != nil {
+		if errors.Is(err, fault.Data) { // with other inputs or options it begins anew
+			f.Discard()
+		}
 		return stopped(ctx, err)
 	}
 	if err := f.Publish(files, info); err != nil {
