@@ -113,11 +113,18 @@ func TestKillMerge(t *testing.T) {
 	}
 	ended, resumed := 0, 0
 	for i := 0; i < kills; i++ {
-		if info, err := os.Stat(filepath.Join(merge.Part(out), "merge.journal")); err == nil && info.Size() > 0 {
+		if journaled(out) {
 			resumed++
 		}
 		c := launch(t, args(out)...)
-		time.Sleep(time.Duration(r.Float64() * 1.1 * float64(took)))
+		if i%2 == 0 {
+			time.Sleep(time.Duration(r.Float64() * 1.1 * float64(took)))
+		} else { // while tensors are written, however long it takes to start
+			for end := time.Now().Add(2 * took); !journaled(out) && time.Now().Before(end); {
+				time.Sleep(200 * time.Microsecond)
+			}
+			time.Sleep(time.Duration(r.Float64() * 0.3 * float64(took)))
+		}
 		_ = c.Process.Kill()
 		if code := c.end(); code > 0 {
 			t.Fatalf("kill %d: exit %d: %s", i, code, c.said.String())
@@ -139,6 +146,12 @@ func TestKillMerge(t *testing.T) {
 		t.Fatal(c.said.String())
 	}
 	sameFiles(t, folder(t, out), want)
+}
+
+// journaled says that an unfinished merge has tensors on the disk.
+func journaled(out string) bool {
+	info, err := os.Stat(filepath.Join(merge.Part(out), "merge.journal"))
+	return err == nil && info.Size() > 0
 }
 
 func sameFiles(t testing.TB, got, want map[string][]byte) {
