@@ -3,6 +3,8 @@
 
 package half
 
+import "math"
+
 // DType says how one element of an array is stored. Multi-byte elements are
 // little-endian wherever they leave memory.
 type DType uint8
@@ -40,6 +42,18 @@ func (t DType) String() string {
 		return "?"
 	}
 	return dtypes[t].name
+}
+
+// Overflow is the least positive float32 that is rounded to infinity in this type:
+// infinity itself where no finite one is.
+func (t DType) Overflow() float32 {
+	switch t {
+	case F16:
+		return 65520
+	case BF16:
+		return math.Float32frombits(0x7f7f8000)
+	}
+	return float32(math.Inf(1))
 }
 
 // IsFloat reports whether the elements are floating-point numbers.

@@ -4,6 +4,7 @@
 package half
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -201,4 +202,25 @@ func ExampleToF32() {
 	row := make([]float32, 2)
 	fmt.Println(ToF32(row, BF16, []byte{0x80, 0x3f, 0x00, 0xc0}), row)
 	// Output: <nil> [1 -2]
+}
+
+// TestOverflow: the number before it is finite in its type, and it is not.
+func TestOverflow(t *testing.T) {
+	for _, d := range []DType{F16, BF16} {
+		least := d.Overflow()
+		narrowed := func(v float32) float64 {
+			b, x := make([]byte, 2), make([]float32, 1)
+			if err := errors.Join(FromF32(b, d, []float32{v}), ToF32(x, d, b)); err != nil {
+				t.Fatal(err)
+			}
+			return float64(x[0])
+		}
+		before := math.Nextafter32(least, 0)
+		if !math.IsInf(narrowed(least), 1) || math.IsInf(narrowed(before), 1) {
+			t.Errorf("%v: %v becomes %v, %v becomes %v", d, before, narrowed(before), least, narrowed(least))
+		}
+	}
+	if v := F32.Overflow(); !math.IsInf(float64(v), 1) {
+		t.Errorf("f32: got %v", v)
+	}
 }

@@ -409,13 +409,26 @@ func (r *configReader) path(v *yaml11.Value, what string) (path, revision string
 	return path, revision
 }
 
+// torchTypes are the element types that a configuration may name.
+var torchTypes = []struct {
+	name  string
+	dtype half.DType
+}{{"float16", half.F16}, {"bfloat16", half.BF16}, {"float32", half.F32}, {"int64", half.I64}}
+
+// torchName is the name of one of them.
+func torchName(t half.DType) string {
+	for _, u := range torchTypes {
+		if u.dtype == t {
+			return u.name
+		}
+	}
+	return t.String()
+}
+
 // dtype reads the name of an element type, nil for none.
 func (r *configReader) dtype(v *yaml11.Value, what string) *half.DType {
 	name := r.text(v, what)
-	for _, t := range []struct {
-		name  string
-		dtype half.DType
-	}{{"float16", half.F16}, {"bfloat16", half.BF16}, {"float32", half.F32}, {"int64", half.I64}} {
+	for _, t := range torchTypes {
 		if strings.TrimPrefix(name, "torch.") == t.name {
 			return &t.dtype
 		}

@@ -4,7 +4,6 @@
 package merge
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,10 +16,11 @@ import (
 
 // FileOptions says which small files an output has.
 type FileOptions struct {
-	Version   string // of pleach
-	Title     string // of the card
-	Tokenizer bool   // the tokenizer of the donor is copied
-	Card      bool   // README.md and the configuration are written
+	Tokenizer bool // the tokenizer of the donor is copied
+	// Card is the provenance of this plan, which README.md tells; nil for neither
+	// README.md nor the configuration.
+	Card  *Provenance
+	Title string // of the card
 }
 
 // Files are the small files of an output: config.json, generation_config.json, the
@@ -35,14 +35,10 @@ func (p *Plan) Files(o FileOptions) (map[string][]byte, error) {
 	if err := p.tokenizer(files, o.Tokenizer); err != nil {
 		return nil, err
 	}
-	if !o.Card {
+	if o.Card == nil {
 		return files, nil
 	}
-	card, err := p.card(o)
-	if err != nil {
-		return nil, err
-	}
-	files["README.md"], files["mergekit_config.yml"] = card, p.Config.Text
+	files["README.md"], files["mergekit_config.yml"] = p.card(o), p.Config.Text
 	return files, nil
 }
 
@@ -76,20 +72,6 @@ func (p *Plan) saved() *half.DType {
 		return p.Config.OutDType
 	}
 	return p.Config.DType
-}
-
-func torchName(t half.DType) string {
-	switch t {
-	case half.BF16:
-		return "bfloat16"
-	case half.F16:
-		return "float16"
-	case half.F64:
-		return "float64"
-	case half.I64:
-		return "int64"
-	}
-	return "float32"
 }
 
 // rows is the vocab_size of the output where it is another one, else 0: that of the
@@ -129,7 +111,7 @@ func (p *Plan) tokenizer(files map[string][]byte, donated bool) error {
 	}
 	own := map[string][]byte{}
 	for _, name := range names {
-		if p.Vocabulary != nil && name != fileGeneration || !donated && name != fileGeneration {
+		if name != fileGeneration && (p.Vocabulary != nil || !donated) {
 			continue
 		}
 		if own[name], err = os.ReadFile(filepath.Join(dir, name)); err != nil {
@@ -160,35 +142,27 @@ func (p *Plan) tokenizer(files map[string][]byte, donated bool) error {
 }
 
 // card is the README.md.
-func (p *Plan) card(o FileOptions) ([]byte, error) {
-	info, err := p.Provenance(o.Version)
-	if err != nil {
-		return nil, err
-	}
+func (p *Plan) card(o FileOptions) []byte {
+	from := o.Card
 	c := CardInfo{
 		Title: o.Title, Method: p.Method.Name, Reference: p.Method.Reference, Base: p.Base, Config: p.Config.Text,
-		Version: info.Version, Mode: info.Mode, Seed: info.Seed,
+		Version: from.Version, Mode: from.Mode, Seed: from.Seed,
 	}
 	if p.Method.Name == "slerp" {
 		c.Base = -1
 	}
+	inputs := from.Inputs // in the order in which Provenance lists them
+	next := func(path, revision string) CardInput {
+		in := inputs[0]
+		inputs = inputs[1:]
+		return CardInput{Path: path, Revision: revision, Sum: in.SHA256, Of: in.Of}
+	}
 	for _, m := range p.Models {
-		x := CardModel{
-			Model:   CardInput{Path: m.Ref.Path, Revision: m.Ref.Revision},
-			Adapter: CardInput{Path: m.Ref.Adapter, Revision: m.Ref.AdapterRevision},
-		}
-		for _, in := range []struct {
-			dir string
-			to  *CardInput
-		}{{m.Dir, &x.Model}, {m.AdapterDir, &x.Adapter}} {
-			if in.dir == "" {
-				continue
-			}
-			if in.to.Sum, in.to.Of, err = Fingerprint(in.dir); err != nil {
-				return nil, fmt.Errorf("model %s: %w", m.Name, err)
-			}
+		x := CardModel{Model: next(m.Ref.Path, m.Ref.Revision)}
+		if m.AdapterDir != "" {
+			x.Adapter = next(m.Ref.Adapter, m.Ref.AdapterRevision)
 		}
 		c.Models = append(c.Models, x)
 	}
-	return Card(c), nil
+	return Card(c)
 }

@@ -149,7 +149,11 @@ func TestRandom(t *testing.T) {
 			if err := p.Tie(t.Context(), Limits{Memory: 1 << 30, Threads: 2, Level: kernel.Best()}); err != nil {
 				t.Errorf("%s\n%v", text, err)
 			}
-			if _, err := p.Files(FileOptions{Tokenizer: true, Card: true}); err != nil {
+			from, err := p.Provenance("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.Files(FileOptions{Tokenizer: true, Card: &from}); err != nil {
 				t.Errorf("%s\n%v", text, err)
 			}
 		}

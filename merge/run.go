@@ -113,7 +113,7 @@ func (r *runner) run(workers int) error {
 	var work, conduct sync.WaitGroup
 	for range workers {
 		work.Go(func() {
-			w := &worker{level: r.level}
+			w := &worker{}
 			for do := range r.items {
 				do(w)
 			}

@@ -5,13 +5,12 @@ package merge
 
 import (
 	"bytes"
-	"math"
 	"sync"
 
-	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/kernel"
 	"pleach/merge/method"
+	"pleach/weights"
 )
 
 // step is the work on one tensor.
@@ -158,7 +157,6 @@ func (s *step) needs(i int) bool { return s.pass.Need == nil || s.pass.Need[i] }
 
 // worker is the buffers of one goroutine.
 type worker struct {
-	level   kernel.Level
 	raw     [][]byte    // a block of each input, where it is
 	buf     [][]byte    // room for blocks of inputs that are not held
 	in      [][]float32 // a chunk of each
@@ -284,13 +282,9 @@ func finite(l kernel.Level, x []float32, at int, shape []int, what string) error
 	if v := l.Largest(x); v == v {
 		return nil
 	}
-	for i, v := range x {
-		if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-			return fault.Dataf("%s: element %d of shape %d is %v (--allow-nonfinite computes with it)",
-				what, at+i, shape, v)
-		}
-	}
-	return nil
+	i := weights.NonFinite(x)
+	return fault.Dataf("%s: element %d of shape %d is %v (--allow-nonfinite computes with it)",
+		what, at+i, shape, x[i])
 }
 
 // narrow rounds a part of the output to its type.
@@ -305,13 +299,7 @@ func (s *step) narrow(at int, dst []byte, x []float32) error {
 
 // fitting refuses an output that is not finite, or would not be in its type.
 func fitting(l kernel.Level, x []float32, at int, t *Tensor) error {
-	limit := float32(math.Inf(1)) // the first number that is rounded to infinity
-	switch t.DType {
-	case half.F16:
-		limit = 65520
-	case half.BF16:
-		limit = math.Float32frombits(0x7f7f8000)
-	}
+	limit := t.DType.Overflow()
 	if v := l.Largest(x); v < limit {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"pleach/half"
 	"pleach/internal/fault"
 	"pleach/internal/unit"
+	"pleach/kernel"
 	"pleach/merge/compat"
 )
 
@@ -19,14 +20,13 @@ func (p *Plan) runCompat(ctx context.Context, sink Sink, lim Limits, progress Pr
 		return err
 	}
 	gen := compat.NewTwister(uint32(p.Options.Seed))
-	w := &worker{level: lim.Level}
 	var done int64
 	for i := range p.Tensors {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		t := &p.Tensors[i]
-		b, err := p.compatTensor(t, gen, w)
+		b, err := p.compatTensor(t, gen, lim.Level)
 		if err != nil {
 			return t.fail(err)
 		}
@@ -60,7 +60,7 @@ func (p *Plan) compatFits(lim Limits) error {
 }
 
 // compatTensor is the bytes of a tensor of the output.
-func (p *Plan) compatTensor(t *Tensor, gen *compat.Twister, w *worker) ([]byte, error) {
+func (p *Plan) compatTensor(t *Tensor, gen *compat.Twister, l kernel.Level) ([]byte, error) {
 	views, err := p.views(t)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (p *Plan) compatTensor(t *Tensor, gen *compat.Twister, w *worker) ([]byte, 
 		b := make([]byte, n*t.DType.Size())
 		return b, views[0].raw(0, n, b)
 	}
-	q := p.problem(t, w.level)
+	q := p.problem(t, l)
 	in := make([][]float32, len(views))
 	types := make([]half.DType, len(views))
 	for i, v := range views {
@@ -87,12 +87,12 @@ func (p *Plan) compatTensor(t *Tensor, gen *compat.Twister, w *worker) ([]byte, 
 		if t.HasCast {
 			types[i] = t.Cast
 		}
-		round(w.level, in[i], types[i], make([]uint16, n))
+		round(l, in[i], types[i], make([]uint16, n))
 	}
 	out, _, err := compat.Merge(p.Method, q, types, in, gen)
 	if err != nil {
 		return nil, err
 	}
 	b := make([]byte, n*t.DType.Size())
-	return b, narrow(w.level, b, t.DType, out)
+	return b, narrow(l, b, t.DType, out)
 }

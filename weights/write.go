@@ -297,15 +297,7 @@ func (t Source) fill(lo, hi int, dst []byte, src []float32) error {
 // overflow is the index of the first finite element that is rounded to
 // infinity, or -1.
 func overflow(t half.DType, x []float32) int {
-	var limit float32 // the first number that is
-	switch t {
-	case half.F16:
-		limit = 65520
-	case half.BF16:
-		limit = math.Float32frombits(0x7f7f8000)
-	default:
-		return -1
-	}
+	limit := t.Overflow()
 	for i, v := range x {
 		if a := max(v, -v); a >= limit && a <= math.MaxFloat32 {
 			return i

@@ -251,16 +251,20 @@ func (s *source) document(d data.Document) (eval.Document, error) {
 	return eval.Document{IDs: d.IDs}, nil
 }
 
+// bits are the bits per byte for a table, a dash where the text is not known.
+func (r measured) bits() string {
+	if r.Bytes == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4f", r.BitsPerByte)
+}
+
 func printMeasured(w io.Writer, all []measured) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "text\tdocuments\ttokens\tbytes\tperplexity\tbits/byte\tseconds\t")
 	for _, r := range all {
-		bits := "-"
-		if r.Bytes > 0 {
-			bits = fmt.Sprintf("%.4f", r.BitsPerByte)
-		}
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%.4f\t%s\t%.1f\t\n",
-			r.Name, r.Documents, r.Tokens, r.Bytes, r.Perplexity, bits, r.Seconds)
+			r.Name, r.Documents, r.Tokens, r.Bytes, r.Perplexity, r.bits(), r.Seconds)
 	}
 	return printed(t.Flush())
 }

@@ -314,13 +314,15 @@ func (o *merging) write(ctx context.Context, w io.Writer, p *merge.Plan) error {
 	if err := p.Tie(ctx, o.limits); err != nil {
 		return stopped(ctx, err)
 	}
-	files, err := p.Files(merge.FileOptions{
-		Version: version, Title: filepath.Base(filepath.Clean(o.out)), Tokenizer: o.tokenizer, Card: o.card,
-	})
+	info, err := p.Provenance(version)
 	if err != nil {
 		return err
 	}
-	info, err := p.Provenance(version)
+	wanted := merge.FileOptions{Tokenizer: o.tokenizer, Title: filepath.Base(filepath.Clean(o.out))}
+	if o.card {
+		wanted.Card = &info
+	}
+	files, err := p.Files(wanted)
 	if err != nil {
 		return err
 	}

@@ -148,11 +148,7 @@ func printModels(w io.Writer, rows []modelRow) error {
 	for _, row := range rows {
 		fmt.Fprintf(t, "%s\t", row.name)
 		for _, r := range row.all {
-			bits := "-"
-			if r.Bytes > 0 {
-				bits = fmt.Sprintf("%.4f", r.BitsPerByte)
-			}
-			fmt.Fprintf(t, "%.4f\t%s\t", r.Perplexity, bits)
+			fmt.Fprintf(t, "%.4f\t%s\t", r.Perplexity, r.bits())
 		}
 		fmt.Fprintln(t)
 	}
@@ -169,7 +165,7 @@ func (o *merging) merged(c *cobra.Command, p *merge.Plan) (m *source, undo func(
 	if err := p.Run(c.Context(), to, o.limits, nil); err != nil {
 		return nil, nil, stopped(c.Context(), err)
 	}
-	files, err := p.Files(merge.FileOptions{Version: version, Tokenizer: true})
+	files, err := p.Files(merge.FileOptions{Tokenizer: true})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -195,7 +195,7 @@ func (o *merging) printSweep(w io.Writer, points []swept) error {
 			if i == best(points, k) {
 				mark = "best"
 			}
-			fmt.Fprintf(t, "%.4f\t%.4f\t%s\t", r.Perplexity, r.BitsPerByte, mark)
+			fmt.Fprintf(t, "%.4f\t%s\t%s\t", r.Perplexity, r.bits(), mark)
 		}
 		fmt.Fprintln(t)
 	}

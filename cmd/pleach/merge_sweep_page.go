@@ -93,7 +93,7 @@ func curveOf(k int, inputs []modelRow, points []swept) curve {
 		c.Points = append(c.Points, at)
 		line = append(line, fmt.Sprintf("%d,%d", at.X, at.Y))
 		c.Rows = append(c.Rows, curveRow{
-			fmt.Sprintf("%g", p.value), fmt.Sprintf("%.4f", r.Perplexity), fmt.Sprintf("%.4f", r.BitsPerByte),
+			fmt.Sprintf("%g", p.value), fmt.Sprintf("%.4f", r.Perplexity), r.bits(),
 		})
 	}
 	c.Line = strings.Join(line, " ")
