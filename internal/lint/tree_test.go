@@ -64,6 +64,7 @@ func walk(t *testing.T, f func(name string, text []byte)) {
 		case name == "." || name == ".ci":
 			return nil
 		case strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_"),
+			strings.HasPrefix(name, "pleach-"), // what quickstart and init make, if run here
 			name == "runs", name == "bin", name == "tools":
 			return fs.SkipDir
 		}
